@@ -1,0 +1,1 @@
+//! code (not yet written).

@@ -1,0 +1,1 @@
+//! export (not yet written).

@@ -1,0 +1,23 @@
+//! skidconv puts `perf` samples back on the instructions that caused them.
+//!
+//! A counter interrupt arrives late, and the address it records is an instruction downstream of the cause ("skid"). This
+//! crate reads a `perf.data`, rebuilds the control flow of the sampled code, solves for how often each path ran, and hands
+//! the recording back with its samples on their causes. A sample passes these stages, and no stage calls forward:
+//!
+//! ```text
+//! perfdata → image → code → skid → solve → attribute → export
+//! bytes ⇄    address  bytes → counts   numbers  one new   one file
+//! samples    → file   blocks  → model  only     ip each   per format
+//! ```
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod perfdata;
+pub mod image;
+pub mod code;
+pub mod skid;
+pub mod solve;
+pub mod attribute;
+pub mod export;
+pub mod pipeline;
+pub mod progress;

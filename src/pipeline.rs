@@ -1,0 +1,1 @@
+//! The stages, called in order.

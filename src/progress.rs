@@ -1,0 +1,26 @@
+//! How long work tells what it has done. The library never prints; the binary draws bars from this.
+
+/// A part of the run that takes long enough to be worth a bar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// Walking the input: bytes of its data section.
+    Read,
+    /// Solving regions of hot code: regions.
+    Solve,
+    /// Writing the corrected recording: bytes of the input's data section.
+    Write,
+}
+
+/// Receives how far each stage is. All methods do nothing unless overridden.
+pub trait Progress: Sync {
+    /// `stage` begins and will do `total` units of work.
+    fn start(&self, _stage: Stage, _total: u64) {}
+    /// `stage` has done `units` more units.
+    fn advance(&self, _stage: Stage, _units: u64) {}
+    /// `stage` is over.
+    fn finish(&self, _stage: Stage) {}
+}
+
+/// Says nothing.
+pub struct Silent;
+impl Progress for Silent {}

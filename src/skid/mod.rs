@@ -1,0 +1,1 @@
+//! skid (not yet written).

@@ -1,0 +1,1 @@
+//! solve (not yet written).
