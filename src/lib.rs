@@ -12,12 +12,12 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-pub mod perfdata;
-pub mod image;
-pub mod code;
-pub mod skid;
-pub mod solve;
 pub mod attribute;
+pub mod code;
 pub mod export;
+pub mod image;
+pub mod perfdata;
 pub mod pipeline;
 pub mod progress;
+pub mod skid;
+pub mod solve;
