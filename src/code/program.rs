@@ -107,6 +107,12 @@ impl Program {
         Some((ix, self.functions[ix].1.at(place.address)?))
     }
 
+    /// The call or tail call at instruction `inst` of `caller`.
+    pub fn site(&self, caller: FunctionIx, inst: usize) -> Option<&CallSite> {
+        let ix = self.calls.binary_search_by_key(&(caller, inst), |c| (c.caller, c.inst)).ok()?;
+        Some(&self.calls[ix])
+    }
+
     fn observed(&self, seen: &[Seen]) -> BTreeMap<Place, BTreeMap<FunctionIx, u64>> {
         let mut observed: BTreeMap<Place, BTreeMap<FunctionIx, u64>> = BTreeMap::new();
         for s in seen {
