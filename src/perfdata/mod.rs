@@ -20,3 +20,9 @@ pub enum CpuMode {
     GuestKernel,
     GuestUser,
 }
+
+mod features;
+mod sideband;
+
+pub use features::BuildId;
+pub use sideband::{Mmap, Sideband};
