@@ -130,7 +130,7 @@ impl Image {
     }
 
     /// The separate file with this image's symbols, if the image has none itself and there is one.
-    fn debug(&self) -> Option<&Elf> {
+    pub fn debug(&self) -> Option<&Elf> {
         let find = || {
             let elf = self.elf()?;
             let stripped = elf.section(".symtab").is_none();

@@ -14,6 +14,7 @@ mod overlay;
 mod plt;
 mod source;
 mod space;
+mod symbols;
 mod symtab;
 mod threads;
 mod unwind;
@@ -26,6 +27,7 @@ pub use mapping::{Mapped, Mapping, MappingIx, When};
 pub use name::{ImageName, NameKind};
 pub use plt::PltTarget;
 pub use space::AddressSpaces;
+pub use symbols::{SourceFrame, Symbol, Symbolizer, Wholesym};
 pub use unwind::RowId;
 
 /// Which binary: an index into [`Images`].

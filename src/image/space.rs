@@ -15,7 +15,7 @@ use super::mapping::{Mapped, Mapping, MappingIx, Moment, When};
 use super::name::{ImageName, NameKind, canonical, classify};
 use super::overlay::Overlay;
 use super::threads::Threads;
-use crate::perfdata::{CpuMode, Mmap, Sideband};
+use crate::perfdata::{Comm, CpuMode, Mmap, Sideband, Task};
 
 /// All address spaces of a recording, over time.
 #[derive(Debug, Default)]
@@ -46,26 +46,10 @@ struct Space {
 
 #[derive(Clone, Debug)]
 enum Event {
-    Map {
-        pid: Option<i32>,
-        mapping: Mapping,
-    },
-    Comm {
-        pid: i32,
-        tid: i32,
-        name: Vec<u8>,
-        exec: bool,
-    },
-    Fork {
-        pid: i32,
-        ppid: i32,
-        tid: i32,
-        ptid: i32,
-    },
-    Exit {
-        pid: i32,
-        tid: i32,
-    },
+    Map { pid: Option<i32>, mapping: Mapping },
+    Comm(Comm),
+    Fork(Task),
+    Exit(Task),
 }
 
 impl AddressSpaces {
@@ -81,47 +65,13 @@ impl AddressSpaces {
                 Some(event) => (mmap.time, event),
                 None => return,
             },
-            Sideband::Comm {
-                time,
-                pid,
-                tid,
-                name,
-                exec,
-            } => (
-                *time,
-                Event::Comm {
-                    pid: *pid,
-                    tid: *tid,
-                    name: name.clone(),
-                    exec: *exec,
-                },
-            ),
-            Sideband::Fork {
-                time,
-                pid,
-                ppid,
-                tid,
-                ptid,
-            } => (
-                *time,
-                Event::Fork {
-                    pid: *pid,
-                    ppid: *ppid,
-                    tid: *tid,
-                    ptid: *ptid,
-                },
-            ),
-            Sideband::Exit { time, pid, tid, .. } => (
-                *time,
-                Event::Exit {
-                    pid: *pid,
-                    tid: *tid,
-                },
-            ),
+            Sideband::Comm(comm) => (comm.time, Event::Comm(comm.clone())),
+            Sideband::Fork(task) => (task.time, Event::Fork(task.clone())),
+            Sideband::Exit(task) => (task.time, Event::Exit(task.clone())),
+            _ => return,
         };
-        // Tools that synthesize records write no time, 0 or all ones: they describe what was there at the start.
-        let time = time.filter(|&t| t != u64::MAX);
-        self.timed |= time.is_some();
+        // Forks and exits have a time even in recordings whose other records have none: that tells nothing.
+        self.timed |= time.is_some() && matches!(event, Event::Map { .. } | Event::Comm(_));
         self.pending.push((When { time, ordinal }, event));
     }
 
@@ -199,30 +149,20 @@ impl AddressSpaces {
                 self.mappings.push(mapping);
                 self.laid.push(at);
             }
-            Event::Comm {
-                pid,
-                tid,
-                name,
-                exec,
-            } => {
-                self.threads.comm(at, tid, &name);
-                if exec {
-                    self.enter(at, pid, None);
+            Event::Comm(comm) => {
+                self.threads.comm(at, &comm);
+                if comm.exec {
+                    self.enter(at, comm.pid, None);
                 }
             }
-            Event::Fork {
-                pid,
-                ppid,
-                tid,
-                ptid,
-            } => {
-                self.threads.fork(at, pid, tid, ptid);
-                if pid != ppid {
-                    let parent = self.as_of_now(ppid);
-                    self.enter(at, pid, parent);
+            Event::Fork(task) => {
+                self.threads.fork(at, &task);
+                if task.pid != task.ppid {
+                    let parent = self.as_of_now(task.ppid);
+                    self.enter(at, task.pid, parent);
                 }
             }
-            Event::Exit { pid, tid } => self.threads.exit(at, pid, tid),
+            Event::Exit(task) => self.threads.exit(at, &task),
         }
     }
 
@@ -260,19 +200,18 @@ impl AddressSpaces {
 
     /// The mapping that `address` lies in. Kernel addresses are the same in all processes; guests' are not known.
     pub fn resolve(&self, mode: CpuMode, pid: i32, at: When, address: u64) -> Option<Mapped> {
-        let at = self.moment(at);
-        let space = match mode {
-            CpuMode::Kernel => self.kernel,
-            CpuMode::User => self.space_of(pid, at)?,
-            CpuMode::Unknown => {
-                let user = self
-                    .space_of(pid, at)
-                    .and_then(|space| self.lookup(space, at, address));
-                return user.or_else(|| self.lookup(self.kernel, at, address));
-            }
-            CpuMode::Hypervisor | CpuMode::GuestKernel | CpuMode::GuestUser => return None,
+        let find = |at: Moment| match mode {
+            CpuMode::Kernel => self.lookup(self.kernel, at, address),
+            CpuMode::User => self.lookup(self.space_of(pid, at)?, at, address),
+            CpuMode::Unknown => self
+                .space_of(pid, at)
+                .and_then(|space| self.lookup(space, at, address))
+                .or_else(|| self.lookup(self.kernel, at, address)),
+            CpuMode::Hypervisor | CpuMode::GuestKernel | CpuMode::GuestUser => None,
         };
-        self.lookup(space, at, address)
+        // Without times the order is that of the buffers of several processors, and a mapping may come after its samples.
+        let later = || (!self.timed).then_some((0, u64::MAX)).and_then(find);
+        find(self.moment(at)).or_else(later)
     }
 
     fn space_of(&self, pid: i32, at: Moment) -> Option<SpaceIx> {

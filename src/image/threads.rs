@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use super::mapping::Moment;
+use crate::perfdata::{Comm, Task};
 
 /// All threads of a recording.
 #[derive(Debug, Default)]
@@ -17,18 +18,19 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// `tid` takes a name.
-    pub fn comm(&mut self, at: Moment, tid: i32, name: &[u8]) {
-        let name = String::from_utf8_lossy(name).into_owned();
+    /// A thread takes a name.
+    pub fn comm(&mut self, at: Moment, comm: &Comm) {
+        let name = String::from_utf8_lossy(&comm.name).into_owned();
         let id = *self.name_ids.entry(name).or_insert_with_key(|name| {
             self.names.push(name.clone());
             self.names.len() as u32 - 1
         });
-        self.comms.entry(tid).or_default().push((at, id));
+        self.comms.entry(comm.tid).or_default().push((at, id));
     }
 
-    /// `ptid` makes the thread `tid`, which has its name until it takes another.
-    pub fn fork(&mut self, at: Moment, pid: i32, tid: i32, ptid: i32) {
+    /// A thread makes another, which has its name until it takes one itself.
+    pub fn fork(&mut self, at: Moment, task: &Task) {
+        let Task { pid, tid, ptid, .. } = *task;
         if pid == tid {
             self.lives.entry(pid).or_default().push((at, None));
         }
@@ -37,12 +39,12 @@ impl Threads {
         }
     }
 
-    /// `tid` ends, and with its first thread the process.
-    pub fn exit(&mut self, at: Moment, pid: i32, tid: i32) {
-        if pid != tid {
+    /// A thread ends, and with its first thread the process.
+    pub fn exit(&mut self, at: Moment, task: &Task) {
+        if task.pid != task.tid {
             return;
         }
-        let lives = self.lives.entry(pid).or_default();
+        let lives = self.lives.entry(task.pid).or_default();
         match lives.last_mut() {
             Some((_, end @ None)) => *end = Some(at),
             _ => lives.push(((0, 0), Some(at))),

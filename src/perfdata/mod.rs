@@ -25,4 +25,4 @@ mod features;
 mod sideband;
 
 pub use features::BuildId;
-pub use sideband::{Mmap, Sideband};
+pub use sideband::{Comm, Mmap, Sideband, Task};

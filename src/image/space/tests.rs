@@ -31,6 +31,7 @@ impl Tape {
             pgoff,
             filename: file.into(),
             build_id: None,
+            inode: None,
             mode: if pid < 0 {
                 CpuMode::Kernel
             } else {
@@ -41,13 +42,13 @@ impl Tape {
     }
 
     fn fork(&mut self, time: impl Into<Option<u64>>, ppid: i32, pid: i32) -> &mut Tape {
-        self.put(Sideband::Fork {
+        self.put(Sideband::Fork(Task {
             time: time.into(),
             pid,
             ppid,
             tid: pid,
             ptid: ppid,
-        })
+        }))
     }
 
     fn comm(
@@ -57,13 +58,13 @@ impl Tape {
         name: &str,
         exec: bool,
     ) -> &mut Tape {
-        self.put(Sideband::Comm {
+        self.put(Sideband::Comm(Comm {
             time: time.into(),
             pid,
             tid: pid,
             name: name.into(),
             exec,
-        })
+        }))
     }
 
     fn seal(&mut self) -> AddressSpaces {
@@ -164,21 +165,21 @@ fn an_exec_forgets_what_was_mapped_before() {
 fn threads_share_the_mappings_of_their_process() {
     let spaces = Tape::default()
         .comm(0, 1, "main", false)
-        .put(Sideband::Fork {
+        .put(Sideband::Fork(Task {
             time: Some(10),
             pid: 1,
             ppid: 1,
             tid: 5,
             ptid: 1,
-        })
+        }))
         .map(20, 1, 0x1000..0x2000, 0, "/plugin")
-        .put(Sideband::Comm {
+        .put(Sideband::Comm(Comm {
             time: Some(30),
             pid: 1,
             tid: 5,
             name: "worker".into(),
             exec: false,
-        })
+        }))
         .seal();
     assert_eq!(shown(&spaces, 1, at(25), 0x1000).unwrap(), "/plugin+0x0");
     assert_eq!(spaces.comm(1, 5, at(25)), Some("main"));
@@ -231,13 +232,13 @@ fn a_pid_used_again_starts_with_its_new_parents_mappings() {
         .map(0, 1, 0x1000..0x2000, 0, "/one")
         .map(0, 2, 0x1000..0x2000, 0, "/two")
         .fork(10, 1, 9)
-        .put(Sideband::Exit {
+        .put(Sideband::Exit(Task {
             time: Some(20),
             pid: 9,
             ppid: 1,
             tid: 9,
             ptid: 1,
-        })
+        }))
         .fork(30, 2, 9)
         .seal();
     assert_eq!(shown(&spaces, 9, at(15), 0x1000).unwrap(), "/one+0x0");
@@ -332,6 +333,7 @@ fn mappings_that_wrap_or_claim_too_much_are_harmless() {
             pgoff: 0,
             filename: Vec::new(),
             build_id: None,
+            inode: None,
             mode: CpuMode::User,
             executable: true,
         }))
