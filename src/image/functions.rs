@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use super::Svma;
 use super::elf::Elf;
-use super::plt::Plt;
-use super::symtab::{Table, symbols};
+use super::plt::{Plt, PltTarget};
+use super::symtab::{Binding, Table, symbols};
 use super::unwind::Unwind;
 
 /// What says that a function is there.
@@ -39,7 +39,7 @@ pub struct FunctionRange {
     pub source: FunctionSource,
 }
 
-/// All functions of an image, by start; of several names for a start one is kept, a global one if there is.
+/// All functions of an image, by start. Of several names for one start the one is kept that perf keeps.
 #[derive(Debug, Default)]
 pub struct Functions {
     ranges: Vec<FunctionRange>,
@@ -49,15 +49,27 @@ pub struct Functions {
 
 struct Claim {
     range: FunctionRange,
-    global: bool,
+    binding: Binding,
+}
+
+impl Claim {
+    /// Least is best: with a size, not weak, global, fewest underscores in front, longest. The rest makes the order total.
+    fn rank(&self) -> impl Ord + '_ {
+        let name = self.range.name.as_deref().unwrap_or_default();
+        let underscores = name.len() - name.trim_start_matches('_').len();
+        let empty = self.range.end <= self.range.start;
+        let weak = self.binding == Binding::Weak;
+        (self.range.source, empty, weak, self.binding, underscores, Reverse(name.len()), name)
+    }
 }
 
 impl Functions {
     /// Collects what the file and its separate symbols know.
     pub fn new(elf: &Elf, debug: Option<&Elf>, plt: &Plt, unwind: Option<&Unwind>) -> Functions {
         let mut claims = named(elf, debug);
-        claims.extend(plt.stubs().map(|(range, name)| stub(range, name)));
-        let stubs: Vec<Range<u64>> = plt.sections().to_vec();
+        let stubs: Vec<Claim> = plt.stubs().map(|(range, target)| stub(range, target, &claims)).collect();
+        claims.extend(stubs);
+        let stubs = plt.sections();
         let frames = unwind.map(Unwind::ranges).unwrap_or_default();
         let frames = frames
             .into_iter()
@@ -69,7 +81,7 @@ impl Functions {
                 name: None,
                 source: FunctionSource::EhFrame,
             },
-            global: false,
+            binding: Binding::Local,
         }));
         Functions::from_ranges(merge(claims, elf))
     }
@@ -141,7 +153,7 @@ fn named(elf: &Elf, debug: Option<&Elf>) -> Vec<Claim> {
                 name: Some(symbol.name),
                 source,
             },
-            global: symbol.global,
+            binding: symbol.binding,
         }
     };
     found
@@ -151,18 +163,19 @@ fn named(elf: &Elf, debug: Option<&Elf>) -> Vec<Claim> {
         .collect()
 }
 
-fn stub(range: Range<Svma>, name: Option<String>) -> Claim {
+/// A stub has the name of its symbol; of a resolver, the name of the function that it chooses an implementation of.
+fn stub(range: &Range<Svma>, target: &PltTarget, named: &[Claim]) -> Claim {
+    let name = match target {
+        PltTarget::Symbol(name) => Some(name.clone()),
+        PltTarget::Resolver(resolver) => {
+            let chosen = |claim: &&Claim| Some(claim.range.start) == *resolver;
+            let best = named.iter().filter(chosen).min_by(|a, b| a.rank().cmp(&b.rank()));
+            best.and_then(|claim| claim.range.name.clone())
+        }
+    };
     let name = name.map(|name| format!("{name}@plt"));
-    let Range { start, end } = range;
-    Claim {
-        range: FunctionRange {
-            start,
-            end,
-            name,
-            source: FunctionSource::Plt,
-        },
-        global: false,
-    }
+    let Range { start, end } = *range;
+    Claim { range: FunctionRange { start, end, name, source: FunctionSource::Plt }, binding: Binding::Local }
 }
 
 /// One range for each start. A named range without a size ends with the unwind entry of its start, else where the next
@@ -179,20 +192,7 @@ fn merge(mut claims: Vec<Claim>, elf: &Elf) -> Vec<FunctionRange> {
                     .is_some_and(|inside| inside < s.file_size)
         })
     });
-    // First of equal starts: better source, global, with a size; then by name, so that the choice is always the same.
-    claims.sort_by(|a, b| {
-        let key = |c: &Claim| {
-            (
-                c.range.start,
-                c.range.source,
-                Reverse(c.global),
-                c.range.end <= c.range.start,
-            )
-        };
-        key(a)
-            .cmp(&key(b))
-            .then_with(|| a.range.name.cmp(&b.range.name))
-    });
+    claims.sort_by(|a, b| (a.range.start, a.rank()).cmp(&(b.range.start, b.rank())));
     claims.dedup_by(|other, kept| {
         let same = other.range.start == kept.range.start;
         if same && kept.range.end <= kept.range.start {

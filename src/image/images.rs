@@ -15,7 +15,7 @@ use super::mapping::{Mapped, Mapping};
 use super::name::{ImageName, NameKind, undeleted};
 use super::plt::{Plt, PltTarget};
 use super::space::AddressSpaces;
-use super::symtab::{Table, symbols};
+use super::symtab::{Binding, Table, symbols};
 use super::unwind::{RowId, Unwind};
 use super::{ImageId, Location, Svma};
 use crate::perfdata::BuildId;
@@ -199,7 +199,7 @@ impl Image {
                 .unwrap_or_default();
             let functions = symbols
                 .into_iter()
-                .filter(|symbol| symbol.function && symbol.global);
+                .filter(|symbol| symbol.function && symbol.binding != Binding::Local);
             functions
                 .map(|symbol| (symbol.name, Svma(symbol.value)))
                 .collect()

@@ -77,15 +77,9 @@ impl Plt {
         range.contains(&at).then_some(target)
     }
 
-    /// The stubs with the names of their symbols.
-    pub fn stubs(&self) -> impl Iterator<Item = (Range<Svma>, Option<String>)> + '_ {
-        self.stubs.iter().map(|(range, target)| {
-            let name = match target {
-                PltTarget::Symbol(name) => Some(name.clone()),
-                PltTarget::Resolver(_) => None,
-            };
-            (range.clone(), name)
-        })
+    /// The stubs, by start.
+    pub fn stubs(&self) -> impl Iterator<Item = (&Range<Svma>, &PltTarget)> {
+        self.stubs.iter().map(|(range, target)| (range, target))
     }
 
     /// The addresses that are nothing but stubs.

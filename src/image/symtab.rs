@@ -18,6 +18,17 @@ pub enum Table {
     Dynsym,
 }
 
+/// Who may use a symbol, from the name that serves best to the one that serves least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Binding {
+    /// Every file.
+    Global,
+    /// This file.
+    Local,
+    /// Every file, unless another defines it too: mostly a second name.
+    Weak,
+}
+
 /// A symbol, whether defined or only named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
@@ -27,8 +38,8 @@ pub struct Symbol {
     pub value: u64,
     /// Its size in bytes; 0 if not stated.
     pub size: u64,
-    /// Whether other files may use it.
-    pub global: bool,
+    /// Who may use it.
+    pub binding: Binding,
     /// Whether it is a function that this file defines.
     pub function: bool,
 }
@@ -123,7 +134,11 @@ fn symbol<S: Sym<Endian = Endianness>>(symbol: &S, endian: Endianness, strings: 
         name: string_at(strings, symbol.st_name(endian)).to_owned(),
         value: symbol.st_value(endian).into(),
         size: symbol.st_size(endian).into(),
-        global: symbol.st_bind() != elf::STB_LOCAL,
+        binding: match symbol.st_bind() {
+            elf::STB_LOCAL => Binding::Local,
+            elf::STB_WEAK => Binding::Weak,
+            _ => Binding::Global,
+        },
         function: (kind == elf::STT_FUNC || kind == elf::STT_GNU_IFUNC)
             && !symbol.is_undefined(endian),
     }
