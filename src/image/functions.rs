@@ -58,8 +58,7 @@ impl Claim {
         let name = self.range.name.as_deref().unwrap_or_default();
         let underscores = name.len() - name.trim_start_matches('_').len();
         let empty = self.range.end <= self.range.start;
-        let weak = self.binding == Binding::Weak;
-        (self.range.source, empty, weak, self.binding, underscores, Reverse(name.len()), name)
+        (self.range.source, empty, self.binding, underscores, Reverse(name.len()), name)
     }
 }
 
