@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::Svma;
 use super::elf::Elf;
 use super::plt::{Plt, PltTarget};
-use super::symtab::{Binding, Table, symbols};
+use super::symtab::{Binding, Symbol, Table, symbols};
 use super::unwind::Unwind;
 
 /// What says that a function is there.
@@ -140,26 +140,13 @@ fn named(elf: &Elf, debug: Option<&Elf>) -> Vec<Claim> {
         source = FunctionSource::Dynsym;
         found = symbols(elf, Table::Dynsym);
     }
-    let claim = |symbol: super::symtab::Symbol| {
-        let (start, end) = (
-            Svma(symbol.value),
-            Svma(symbol.value.saturating_add(symbol.size)),
-        );
-        Claim {
-            range: FunctionRange {
-                start,
-                end,
-                name: Some(symbol.name),
-                source,
-            },
-            binding: symbol.binding,
-        }
+    let claim = |symbol: Symbol| {
+        let (start, end) = (Svma(symbol.value), Svma(symbol.value.saturating_add(symbol.size)));
+        // `name@version` and `name@@version`: the dynamic symbols keep versions elsewhere, so that names have none there.
+        let name = symbol.name.split('@').next().unwrap_or_default().to_owned();
+        Claim { range: FunctionRange { start, end, name: Some(name), source }, binding: symbol.binding }
     };
-    found
-        .into_iter()
-        .filter(|symbol| symbol.function && !symbol.name.is_empty())
-        .map(claim)
-        .collect()
+    found.into_iter().filter(|symbol| symbol.function && !symbol.name.is_empty()).map(claim).collect()
 }
 
 /// A stub has the name of its symbol; of a resolver, the name of the function that it chooses an implementation of.
