@@ -19,5 +19,7 @@ pub mod skid;
 pub mod solve;
 pub mod attribute;
 pub mod export;
+pub mod options;
 pub mod pipeline;
 pub mod progress;
+pub mod report;

@@ -20,3 +20,5 @@ pub struct Location {
     /// The address in it.
     pub svma: Svma,
 }
+
+pub mod symbols;

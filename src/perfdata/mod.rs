@@ -20,3 +20,19 @@ pub enum CpuMode {
     GuestKernel,
     GuestUser,
 }
+
+// Stand-ins until the reader lands; only what `export` reads.
+#[allow(missing_docs)]
+#[derive(Clone, Debug, Default)]
+pub struct Attr {
+    pub name: String,
+    pub freq: bool,
+    pub sample_period: u64,
+}
+
+#[allow(missing_docs)]
+#[derive(Clone, Debug, Default)]
+pub struct Features {
+    pub version: Option<String>,
+    pub cmdline: Vec<String>,
+}
