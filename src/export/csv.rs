@@ -163,7 +163,7 @@ mod tests {
             "250.0",
             "gibbs",
         ];
-        assert_eq!(records, [expected.as_slice()]);
+        assert_eq!(records[0], expected[..]);
     }
 
     #[test]

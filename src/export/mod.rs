@@ -6,8 +6,10 @@
 
 mod atomic;
 mod csv;
+mod firefox;
 mod folded;
 mod names;
+pub mod pprof;
 mod sample;
 mod stacks;
 #[cfg(test)]
@@ -15,8 +17,10 @@ mod testing;
 
 pub use atomic::{Existing, Output};
 pub use csv::{InstructionRow, write_csv};
+pub use firefox::Firefox;
 pub use folded::Folded;
 pub use names::{Names, Segment, basename, plain};
+pub use pprof::Pprof;
 pub use sample::{CorrectedSample, FrameKind, StackFrame};
 
 use crate::perfdata::{Attr, Features};

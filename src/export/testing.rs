@@ -54,7 +54,7 @@ impl Names for Made {
         (at.image == PROG).then_some(Segment {
             start: Svma(0x1000),
             len: 0x2000,
-            file_offset: 0x400,
+            file_offset: 0x3000,
         })
     }
 
