@@ -234,3 +234,76 @@ impl FileId {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(input: &str) -> PathBuf {
+        default_output(Path::new(input)).unwrap()
+    }
+
+    #[test]
+    fn the_default_name_has_fixed_before_its_extension() {
+        assert_eq!(named("perf.data"), Path::new("perf.fixed.data"));
+        assert_eq!(
+            named("/tmp/a.b/perf.data.old"),
+            Path::new("/tmp/a.b/perf.data.fixed.old")
+        );
+        assert_eq!(
+            named("runs.d/recording"),
+            Path::new("runs.d/recording.fixed")
+        );
+        assert_eq!(named(".data"), Path::new(".data.fixed"));
+    }
+
+    #[test]
+    fn a_pipe_has_no_name_to_derive_from() {
+        assert!(matches!(
+            default_output(Path::new("/dev/null")),
+            Err(Error::Nameless(_))
+        ));
+        assert!(matches!(
+            default_output(Path::new("..")),
+            Err(Error::Nameless(_))
+        ));
+    }
+
+    #[test]
+    fn converting_writes_no_recording_unless_asked() {
+        let options = Options {
+            input: "perf.data".into(),
+            ..Options::default()
+        };
+        assert_eq!(options.recording().unwrap(), None);
+        assert_eq!(
+            Options {
+                correct: true,
+                ..options.clone()
+            }
+            .recording()
+            .unwrap(),
+            Some("perf.fixed.data".into())
+        );
+        let named = Options {
+            output: Some("x".into()),
+            ..options
+        };
+        assert_eq!(named.recording().unwrap(), Some("x".into()));
+    }
+
+    #[test]
+    fn streams_may_be_named_twice() {
+        let input = tempfile::NamedTempFile::new().unwrap();
+        let null = Some(PathBuf::from("/dev/null"));
+        let (csv, folded) = (null.clone(), null.clone());
+        let options = Options {
+            input: input.path().into(),
+            output: null,
+            csv,
+            folded,
+            ..Options::default()
+        };
+        assert_eq!(options.check().unwrap(), Some("/dev/null".into()));
+    }
+}

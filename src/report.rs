@@ -3,6 +3,8 @@
 //! It knows neither how anything was computed nor where it is shown. Shares are fractions of an event's weight, 0 to 1;
 //! intervals hold the value with 90 % posterior probability.
 
+mod format;
+mod table;
 pub mod text;
 
 use crate::options::Solver;

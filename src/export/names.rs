@@ -34,9 +34,13 @@ pub fn basename(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// A name without control characters, which a hostile binary could use to write to a terminal or break a line format.
+/// A name without control characters, with which a hostile binary could write to a terminal or break a line format, and
+/// without those that reorder or hide text.
 pub fn plain(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control()).collect()
+    let deceives = |c| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    name.chars()
+        .filter(|c| !c.is_control() && !deceives(*c))
+        .collect()
 }
 
 /// Lower-case hexadecimal, as build-ids are written.

@@ -148,22 +148,19 @@ fn shift(extent: &Range<u64>, taken: &[Range<u64>]) -> u64 {
 mod tests {
     use super::*;
 
+    /// Where `extent` lands.
+    fn placed(extent: Range<u64>, taken: Range<u64>) -> u64 {
+        extent
+            .start
+            .wrapping_add(shift(&extent, &[taken, KERNEL..KERNEL + 9]))
+    }
+
     #[test]
     fn a_binary_moves_only_when_its_addresses_are_taken() {
-        assert_eq!(shift(&(0x1000..0x2000), &[]), 0);
-        assert_eq!(
-            shift(&(0x1000..0x2000), &[0x2000..0x3000, KERNEL..KERNEL + 9]),
-            0
-        );
-        assert_eq!(shift(&(0x1000..0x2000), &[0..0x1001]), 0x1000);
-        assert_eq!(
-            0x7000u64.wrapping_add(shift(&(0x7000..0x9000), &[0..0x8000])),
-            0x8000
-        );
-        assert_eq!(
-            0x7000u64.wrapping_add(shift(&(0x7000..0x9000), &[0x3000..0x4000, 0x8000..0x8001])),
-            0x9000
-        );
+        assert_eq!(placed(0x1000..0x2000, 0x2000..0x3000), 0x1000);
+        assert_eq!(placed(0x1000..0x2000, 0..0x1001), 0x2000);
+        assert_eq!(placed(0x7000..0x9000, 0..0x8000), 0x8000);
+        assert_eq!(placed(0x7000..0x9000, 0x8000..0x8001), 0x9000);
     }
 
     #[test]
@@ -190,6 +187,6 @@ mod tests {
             len: 1,
             file_offset: !0,
         });
-        assert!(segment.start.0 % PAGE == 0 && holds(&segment, Svma(!0 - 1)));
+        assert!(segment.start.0.is_multiple_of(PAGE) && holds(&segment, Svma(!0 - 1)));
     }
 }
