@@ -38,8 +38,8 @@ enum Command {
 }
 
 const FIX_EXAMPLE: &str = "Example:
-  skidconv fix perf.data --csv hot.csv     writes perf.fixed.data and hot.csv, and prints what changed
-  perf annotate -i perf.fixed.data         every tool that reads perf.data reads the result";
+  skidconv fix perf.data --csv hot.csv    writes perf.fixed.data and hot.csv
+  perf annotate -i perf.fixed.data        what reads perf.data reads the result";
 
 const CONVERT_EXAMPLE: &str = "Example:
   skidconv convert perf.data --folded - | flamegraph.pl > prog.svg";
