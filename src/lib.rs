@@ -12,12 +12,17 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-pub mod attribute;
-pub mod code;
-pub mod export;
-pub mod image;
+
+// in the order in which a sample passes them
 pub mod perfdata;
-pub mod pipeline;
-pub mod progress;
+pub mod image;
+pub mod code;
 pub mod skid;
 pub mod solve;
+pub mod attribute;
+pub mod export;
+
+pub mod options;
+pub mod pipeline;
+pub mod progress;
+pub mod report;

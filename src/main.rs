@@ -1,2 +1,66 @@
-//! The command line.
-fn main() {}
+//! The command line: options in, files, a report and an exit code out. 0 done, 1 bad input or I/O, 2 usage.
+
+mod bars;
+mod cli;
+
+use clap::Parser;
+use skidconv::options::Options;
+use skidconv::pipeline;
+use skidconv::report::{Report, text};
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let (options, quiet) = cli::Cli::parse().into_options();
+    match run(&options, quiet) {
+        Ok(()) => ExitCode::SUCCESS,
+        // The reader has what it wanted.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let line = format!("skidconv: {error:#}").replace(['\n', '\r'], " ");
+            let _ = writeln!(io::stderr(), "{}", skidconv::export::plain(&line));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options, quiet: bool) -> anyhow::Result<()> {
+    let report = pipeline::run(options, &bars::Bars::new(quiet))?;
+    if !quiet {
+        print(&report, options.uses_stdout())?;
+    }
+    Ok(())
+}
+
+/// Where an output has the standard output, the report goes to the standard error.
+fn print(report: &Report, stdout_is_taken: bool) -> io::Result<()> {
+    let is_terminal = if stdout_is_taken {
+        io::stderr().is_terminal()
+    } else {
+        io::stdout().is_terminal()
+    };
+    let width = terminal_size::terminal_size()
+        .filter(|_| is_terminal)
+        .map(|(width, _)| width.0.into());
+    let plain = ["NO_COLOR", "TERM"].map(|name| std::env::var(name).unwrap_or_default());
+    let color = is_terminal && plain[0].is_empty() && plain[1] != "dumb";
+    let text = text::render(
+        report,
+        &text::Style {
+            color,
+            width: width.unwrap_or(100),
+            ..Default::default()
+        },
+    );
+    match stdout_is_taken {
+        true => io::stderr().write_all(text.as_bytes()),
+        false => io::stdout().write_all(text.as_bytes()),
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let of = |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref().map(io::Error::kind);
+    error
+        .chain()
+        .any(|cause| of(cause) == Some(io::ErrorKind::BrokenPipe))
+}

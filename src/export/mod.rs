@@ -1,1 +1,97 @@
-//! export (not yet written).
+//! Corrected samples → files other tools read, one file of this folder per format.
+//!
+//! In: the samples of the second walk, one after the other, already standing where they belong; and, for the CSV, the
+//! counts per instruction before and after. Out: bytes on a [`Write`], which [`Output`] makes appear whole or not at all.
+//! It knows the formats and how to ask for names; it knows nothing of x86, of statistics, or of why a sample moved.
+
+mod atomic;
+mod csv;
+mod firefox;
+mod folded;
+mod names;
+pub mod pprof;
+mod sample;
+mod stacks;
+#[cfg(test)]
+mod testing;
+
+pub use atomic::{Existing, Output};
+pub use csv::{InstructionRow, write_csv};
+pub use firefox::Firefox;
+pub use folded::Folded;
+pub use names::{Names, Segment, basename, plain};
+pub use pprof::Pprof;
+pub use sample::{CorrectedSample, FrameKind, StackFrame};
+
+use crate::perfdata::{Attr, Features};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A format that is made from all samples of a recording.
+///
+/// Samples come in file order and are folded at once, so that memory grows with distinct stacks where the format allows it.
+/// Names are looked up in [`Exporter::finish`], once per distinct place.
+pub trait Exporter {
+    /// Takes one sample.
+    fn sample(&mut self, sample: &CorrectedSample<'_>);
+
+    /// Writes the file. Equal samples in equal order give equal bytes.
+    fn finish(self: Box<Self>, context: &mut Context<'_>, out: &mut dyn Write)
+    -> Result<(), Error>;
+}
+
+/// What a format may say about the recording beside its samples.
+pub struct Context<'a> {
+    /// The events, indexed by [`AttrIx`](crate::perfdata::AttrIx).
+    pub attrs: &'a [Attr],
+    /// The recording's header.
+    pub features: &'a Features,
+    /// Wall clock at the first sample, since 1970, where the recording tells it (`CLOCK_DATA`).
+    pub started: Option<Duration>,
+    /// Binaries and symbols.
+    pub names: &'a mut dyn Names,
+}
+
+impl Context<'_> {
+    /// The name of an event, `event N` where the recording has no such event.
+    pub fn event_name(&self, attr: crate::perfdata::AttrIx) -> String {
+        match self.attrs.get(attr.0 as usize) {
+            Some(attr) => attr.name.clone(),
+            None => format!("event {}", attr.0),
+        }
+    }
+}
+
+/// Why an output was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The output exists and was not to be replaced.
+    #[error("output exists: {}: give --force to replace it, or another name", .0.display())]
+    Exists(PathBuf),
+    /// The output's folder does not take a file.
+    #[error("cannot create output: {}: choose a folder that exists and can be written", path.display())]
+    Create {
+        /// The output.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Writing stopped; nothing was left at the output's path.
+    #[error("cannot write output: {}: nothing was left there", path.display())]
+    Write {
+        /// The output.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The receiving end failed.
+    #[error("cannot write")]
+    Io(#[from] io::Error),
+    /// The CSV writer failed.
+    #[error("cannot write CSV")]
+    Csv(#[from] ::csv::Error),
+    /// The JSON writer failed.
+    #[error("cannot write JSON")]
+    Json(#[from] serde_json::Error),
+}

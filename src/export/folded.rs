@@ -1,0 +1,195 @@
+//! Folded stacks: `comm;root;…;leaf weight`, one line per distinct stack, sorted.
+//!
+//! The lines are those of `perf script | stackcollapse-perf.pl` (or inferno): one event, the first that has a sample unless
+//! another is asked for, because a sum over different events means nothing; blanks in the thread's name become `_`, `;` in
+//! a name becomes `:`, argument lists are cut, and a frame without a symbol is its binary's name in brackets. As there,
+//! inlined functions are frames of their own where the sample has a callchain.
+
+use super::stacks::{StackId, Stacks};
+use super::{Context, CorrectedSample, Error, Exporter, StackFrame, basename, plain};
+use crate::perfdata::AttrIx;
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
+
+/// Makes folded stacks of one event.
+#[derive(Default)]
+pub struct Folded {
+    event: Option<AttrIx>,
+    stacks: Stacks,
+    weights: HashMap<(String, Option<StackId>, bool), u64>,
+}
+
+impl Folded {
+    /// Of `event`; `None` for that of the first sample.
+    pub fn new(event: Option<AttrIx>) -> Folded {
+        Folded {
+            event,
+            ..Folded::default()
+        }
+    }
+}
+
+impl Exporter for Folded {
+    fn sample(&mut self, sample: &CorrectedSample<'_>) {
+        if *self.event.get_or_insert(sample.attr) != sample.attr {
+            return;
+        }
+        let stack = self.stacks.intern(sample.stack);
+        let weight = self
+            .weights
+            .entry((sample.comm(), stack, sample.stack.len() > 1))
+            .or_default();
+        *weight = weight.saturating_add(sample.weight);
+    }
+
+    fn finish(
+        self: Box<Self>,
+        context: &mut Context<'_>,
+        out: &mut dyn Write,
+    ) -> Result<(), Error> {
+        let mut frames = HashMap::new();
+        let mut lines = BTreeMap::<String, u64>::new();
+        for ((comm, stack, inlines), weight) in &self.weights {
+            let mut names = Vec::new();
+            for frame in self.stacks.frames(*stack) {
+                let key = (*frame, *inlines);
+                names.push(
+                    frames
+                        .entry(key)
+                        .or_insert_with(|| name(frame, *inlines, context))
+                        .clone(),
+                );
+            }
+            names.push(clean(comm).replace(' ', "_"));
+            names.reverse();
+            let sum = lines.entry(names.join(";")).or_default();
+            *sum = sum.saturating_add(*weight);
+        }
+        for (line, weight) in &lines {
+            writeln!(out, "{line} {weight}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The frame's function; with `inlines`, the functions that meet there, outermost first, joined by `;`.
+fn name(frame: &StackFrame, inlines: bool, context: &mut Context<'_>) -> String {
+    let Some(at) = frame.described() else {
+        return "[unknown]".into();
+    };
+    let Some(symbol) = context.names.symbol(at) else {
+        return format!("[{}]", clean(basename(&context.names.path(at.image))));
+    };
+    let mut functions = vec![cut(clean(&symbol.name))];
+    let inlined = symbol.frames.iter().rev().skip(1).filter(|_| inlines);
+    functions.extend(
+        inlined
+            .filter_map(|frame| frame.function.as_deref())
+            .map(|f| cut(clean(f))),
+    );
+    functions.join(";")
+}
+
+/// A name that does not break the line format.
+fn clean(name: &str) -> String {
+    plain(name).replace(';', ":")
+}
+
+/// Cuts the argument list, but neither Go's receivers, `net/http.(*Client).Do`, nor C++'s `(anonymous namespace)`.
+fn cut(mut name: String) -> String {
+    let Some(at) = name.find('(') else {
+        return name;
+    };
+    if !name[at..].starts_with("(anonymous namespace)") && !name[..at].ends_with('.') && at > 0 {
+        name.truncate(at);
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    fn fold(event: Option<AttrIx>, samples: &[CorrectedSample<'_>]) -> String {
+        String::from_utf8(export(Box::new(Folded::new(event)), samples)).unwrap()
+    }
+
+    #[test]
+    fn lines_lead_from_thread_to_leaf_and_sum_periods() {
+        let stack = [leaf(PROG, 0x1110), caller(PROG, 0x1010)];
+        let other_process = [
+            StackFrame {
+                address: 9,
+                ..stack[0]
+            },
+            stack[1],
+        ];
+        let text = fold(None, &[sample(0, 5, &stack), sample(0, 7, &other_process)]);
+        assert_eq!(text, "my_prog;main;helper 12\n");
+    }
+
+    #[test]
+    fn a_return_address_names_the_caller_even_at_the_end_of_its_function() {
+        let text = fold(
+            None,
+            &[sample(0, 1, &[leaf(KERNEL, !0), caller(PROG, 0x1200)])],
+        );
+        assert_eq!(text, "my_prog;helper;schedule 1\n");
+    }
+
+    #[test]
+    fn inlined_functions_are_frames_only_in_callchains() {
+        let chain = [leaf(PROG, 0x1030), caller(PROG, 0x1110)];
+        let text = fold(None, &[sample(0, 1, &chain), sample(0, 2, &chain[..1])]);
+        assert_eq!(text, "my_prog;helper;main;square 1\nmy_prog;main 2\n");
+    }
+
+    #[test]
+    fn frames_without_symbols_are_their_binaries() {
+        let stack = [unmapped(0x99), leaf(LIBC, 0x10), leaf(KERNEL, 0x20)];
+        let text = fold(None, &[sample(0, 1, &stack)]);
+        assert_eq!(
+            text,
+            "my_prog;[[kernel.kallsyms]];[libc.so.6];[unknown] 1\n"
+        );
+    }
+
+    #[test]
+    fn only_one_event_is_folded() {
+        let stack = [leaf(PROG, 0x1000)];
+        let samples = [sample(1, 3, &stack), sample(0, 5, &stack)];
+        assert_eq!(fold(None, &samples), "my_prog;main 3\n");
+        assert_eq!(fold(Some(AttrIx(0)), &samples), "my_prog;main 5\n");
+    }
+
+    #[test]
+    fn hostile_thread_names_do_not_break_lines() {
+        let stack = [leaf(PROG, 0x1000)];
+        let hostile = CorrectedSample {
+            comm: Some("a;b\nc\u{1b}[2J 1"),
+            ..sample(0, 3, &stack)
+        };
+        assert_eq!(fold(None, &[hostile]), "a:bc[2J_1;main 3\n");
+        let nameless = CorrectedSample {
+            comm: None,
+            ..sample(0, 3, &[])
+        };
+        assert_eq!(fold(None, &[nameless]), ":8 3\n");
+    }
+
+    #[test]
+    fn argument_lists_are_cut_but_not_receivers() {
+        let cut = |name: &str| cut(name.into());
+        assert_eq!(cut("std::vector<int>::at(int)"), "std::vector<int>::at");
+        assert_eq!(cut("net/http.(*Client).Do"), "net/http.(*Client).Do");
+        assert_eq!(
+            cut("(anonymous namespace)::f(int)"),
+            "(anonymous namespace)::f(int)"
+        );
+        assert_eq!(
+            cut("a::(anonymous namespace)::f"),
+            "a::(anonymous namespace)::f"
+        );
+    }
+}

@@ -1,0 +1,246 @@
+//! pprof's gzipped profile.proto.
+//!
+//! Each event has two values, its samples and its periods, so that `pprof -sample_index=cycles` chooses. Samples of all
+//! processes are merged by place: a location's address is the binary's own address, shifted by whole pages only where two
+//! binaries claim the same (see [`mappings`]). Labels are `pid`, `tid`, `comm` and `cpu`; order is that of first
+//! appearance in the recording.
+
+mod mappings;
+pub mod proto;
+mod tables;
+
+use super::stacks::{StackId, Stacks};
+use super::{Context, CorrectedSample, Error, Exporter, basename};
+use crate::image::ImageId;
+use crate::perfdata::AttrIx;
+use flate2::{Compression, write::GzEncoder};
+use mappings::Mappings;
+use prost::Message;
+use proto::{Label, Profile, ValueType};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::Write;
+use tables::{Locations, Strings};
+
+/// Makes a pprof profile of all events.
+#[derive(Default)]
+pub struct Pprof {
+    stacks: Stacks,
+    index: HashMap<Key, usize>,
+    samples: Vec<(Key, BTreeMap<AttrIx, Count>)>,
+    events: BTreeSet<AttrIx>,
+    times: Option<(u64, u64)>,
+}
+
+/// What is summed up in one pprof sample.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    stack: Option<StackId>,
+    pid: i32,
+    tid: i32,
+    cpu: Option<u32>,
+    comm: String,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Count {
+    samples: u64,
+    weight: u64,
+}
+
+impl Exporter for Pprof {
+    fn sample(&mut self, sample: &CorrectedSample<'_>) {
+        let stack = self.stacks.intern(sample.stack);
+        let comm = sample.comm();
+        let key = Key {
+            stack,
+            pid: sample.pid,
+            tid: sample.tid,
+            cpu: sample.cpu,
+            comm,
+        };
+        let samples = &mut self.samples;
+        let at = *self.index.entry(key).or_insert_with_key(|key| {
+            samples.push((key.clone(), BTreeMap::new()));
+            samples.len() - 1
+        });
+        let count = self.samples[at].1.entry(sample.attr).or_default();
+        count.samples += 1;
+        count.weight = count.weight.saturating_add(sample.weight);
+        self.events.insert(sample.attr);
+        if let Some(time) = sample.time {
+            let (first, last) = self.times.unwrap_or((time, time));
+            self.times = Some((first.min(time), last.max(time)));
+        }
+    }
+
+    fn finish(
+        self: Box<Self>,
+        context: &mut Context<'_>,
+        out: &mut dyn Write,
+    ) -> Result<(), Error> {
+        let bytes = self.profile(context).encode_to_vec();
+        let mut gzip = GzEncoder::new(out, Compression::default());
+        gzip.write_all(&bytes)?;
+        gzip.finish()?;
+        Ok(())
+    }
+}
+
+impl Pprof {
+    fn profile(&self, context: &mut Context<'_>) -> Profile {
+        let mut strings = Strings::default();
+        let mappings = Mappings::place(&self.stacks, self.main_image(context), context.names);
+        let mut locations = Locations::new(&mappings);
+        let nodes = self.stacks.nodes().map(|(_, frame)| frame);
+        let ids: Vec<u64> = nodes
+            .map(|f| locations.id(f, context.names, &mut strings))
+            .collect();
+        let sample = self.samples.iter().map(|(key, counts)| {
+            let walk = self.stacks.ids(key.stack);
+            proto::Sample {
+                location_id: walk.map(|node| ids[node.index()]).collect(),
+                value: self.values(counts),
+                label: labels(key, &mut strings),
+            }
+        });
+        let mut profile = Profile {
+            sample: sample.collect(),
+            ..Profile::default()
+        };
+        self.describe(&mut profile, context, &mut strings);
+        (profile.mapping, profile.location, profile.function) =
+            locations.finish(context.names, &mut strings);
+        profile.string_table = strings.into_table();
+        profile
+    }
+
+    fn describe(&self, profile: &mut Profile, context: &Context<'_>, strings: &mut Strings) {
+        for event in &self.events {
+            let name = context.event_name(*event);
+            let samples = if self.events.len() == 1 {
+                "samples".into()
+            } else {
+                format!("{name}_samples")
+            };
+            profile
+                .sample_type
+                .push(value_type(&samples, "count", strings));
+            profile
+                .sample_type
+                .push(value_type(&name, unit(&name), strings));
+        }
+        if let Some(event) = self.events.first() {
+            profile.default_sample_type = profile.sample_type[1].r#type;
+            profile.period_type = Some(profile.sample_type[1]);
+            let attr = context
+                .attrs
+                .get(event.0 as usize)
+                .filter(|attr| !attr.freq);
+            profile.period = attr.map_or(0, |attr| signed(attr.sample_period));
+        }
+        profile.time_nanos = context
+            .started
+            .map_or(0, |t| i64::try_from(t.as_nanos()).unwrap_or(0));
+        profile.duration_nanos = self.times.map_or(0, |(first, last)| signed(last - first));
+        profile.comment = comments(context)
+            .iter()
+            .map(|comment| strings.id(comment))
+            .collect();
+    }
+
+    /// One samples and one weight per event that has samples.
+    fn values(&self, counts: &BTreeMap<AttrIx, Count>) -> Vec<i64> {
+        let count = |event| counts.get(event).copied().unwrap_or_default();
+        self.events
+            .iter()
+            .map(count)
+            .flat_map(|c| [signed(c.samples), signed(c.weight)])
+            .collect()
+    }
+
+    /// pprof takes its first mapping for the program: the binary that is most often on the stacks of threads named after
+    /// it, or else the one most often on any.
+    fn main_image(&self, context: &Context<'_>) -> Option<ImageId> {
+        let mut seen = BTreeMap::<ImageId, (u64, u64)>::new();
+        for (key, counts) in &self.samples {
+            let samples: u64 = counts.values().map(|count| count.samples).sum();
+            let frames = self
+                .stacks
+                .frames(key.stack)
+                .filter(|frame| !frame.is_kernel());
+            let images: BTreeSet<_> = frames
+                .filter_map(|frame| Some(frame.location?.image))
+                .collect();
+            for image in images {
+                let (named, any) = seen.entry(image).or_default();
+                let path = context.names.path(image);
+                *any += samples;
+                *named += samples * u64::from(is_named_after(&key.comm, basename(&path)));
+            }
+        }
+        seen.into_iter()
+            .max_by_key(|(image, score)| (*score, std::cmp::Reverse(*image)))
+            .map(|(image, _)| image)
+    }
+}
+
+/// Whether the kernel, which keeps 15 bytes, would name a thread so.
+fn is_named_after(comm: &str, file: &str) -> bool {
+    comm.as_bytes() == &file.as_bytes()[..file.len().min(15)]
+}
+
+fn labels(key: &Key, strings: &mut Strings) -> Vec<Label> {
+    let mut number = |name, num| Label {
+        key: strings.id(name),
+        str: 0,
+        num,
+    };
+    let mut labels = vec![number("pid", key.pid.into()), number("tid", key.tid.into())];
+    labels.extend(key.cpu.map(|cpu| number("cpu", cpu.into())));
+    labels.push(Label {
+        key: strings.id("comm"),
+        str: strings.id(&key.comm),
+        num: 0,
+    });
+    labels
+}
+
+fn value_type(name: &str, unit: &str, strings: &mut Strings) -> ValueType {
+    ValueType {
+        r#type: strings.id(name),
+        unit: strings.id(unit),
+    }
+}
+
+/// What an event's period counts.
+fn unit(event: &str) -> &'static str {
+    match event.split(':').next() {
+        Some("cpu-clock" | "task-clock") => "nanoseconds",
+        _ => "count",
+    }
+}
+
+fn comments(context: &Context<'_>) -> Vec<String> {
+    let mut comments = vec![concat!("skidconv ", env!("CARGO_PKG_VERSION")).to_owned()];
+    comments.extend(
+        context
+            .features
+            .version
+            .iter()
+            .map(|version| format!("perf-version:{version}")),
+    );
+    if !context.features.cmdline.is_empty() {
+        comments.push(format!(
+            "perf-command:{}",
+            context.features.cmdline.join(" ")
+        ));
+    }
+    comments
+}
+
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,309 @@
+//! What the user asked for, as plain values, and where the outputs go.
+
+use crate::export::Error as OutputError;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How regions of hot code are solved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Solver {
+    /// Gibbs sampling, with the fallbacks of a region that does not mix.
+    #[default]
+    Gibbs,
+    /// The posterior's mode by argmin.
+    Argmin,
+    /// Flow conservation only.
+    Flow,
+    /// The formulation of *Can We Trust Profiling Results?* (ICS'19), done literally.
+    Ics,
+}
+
+impl std::fmt::Display for Solver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Solver::Gibbs => "gibbs",
+            Solver::Argmin => "argmin",
+            Solver::Flow => "flow",
+            Solver::Ics => "ics",
+        })
+    }
+}
+
+/// One run. For a path of an output, `-` is the standard output.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The recording.
+    pub input: PathBuf,
+    /// The corrected recording; `None` for the default name, or for none at all when `correct` is false.
+    pub output: Option<PathBuf>,
+    /// Folders that stand for `/` when binaries are looked for, first hit wins.
+    pub symfs: Vec<PathBuf>,
+    /// One row per instruction.
+    pub csv: Option<PathBuf>,
+    /// pprof's profile.proto, gzipped.
+    pub pprof: Option<PathBuf>,
+    /// Firefox Profiler's processed profile.
+    pub firefox: Option<PathBuf>,
+    /// Folded stacks.
+    pub folded: Option<PathBuf>,
+    /// The report as JSON.
+    pub report_json: Option<PathBuf>,
+    /// Names of the events to correct and to export; empty for all.
+    pub events: Vec<String>,
+    /// How to solve.
+    pub solver: Solver,
+    /// Mean skid in cycles, ≥ 0; `None` to estimate it.
+    pub skid: Option<f64>,
+    /// Equal seeds give equal bytes.
+    pub seed: u64,
+    /// Threads to solve with, ≥ 1; `None` for one per processor.
+    pub threads: Option<usize>,
+    /// Whether the corrected recording may replace an existing file.
+    pub force: bool,
+    /// `fix`, or with false `convert`: the same outputs from the samples as recorded.
+    pub correct: bool,
+}
+
+/// Why a run does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The input cannot be opened.
+    #[error("cannot open recording: {}", path.display())]
+    Input {
+        /// The recording.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The input has no name to derive an output's from.
+    #[error("no name for the output: {}: name it with -o", .0.display())]
+    Nameless(PathBuf),
+    /// An output is the input.
+    #[error("output is the input: {}: choose another name; a recording is never overwritten", .0.display())]
+    IsInput(PathBuf),
+    /// Two outputs are one file.
+    #[error("two outputs in one file: {}: give each its own", .0.display())]
+    Twice(PathBuf),
+    /// An output exists, or cannot be created.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+impl Options {
+    /// Where the corrected recording goes: `-o`, else for `fix` the input's name with `.fixed` before its extension.
+    pub fn recording(&self) -> Result<Option<PathBuf>, Error> {
+        match &self.output {
+            Some(path) => Ok(Some(path.clone())),
+            None if !self.correct => Ok(None),
+            None => default_output(&self.input).map(Some),
+        }
+    }
+
+    /// The outputs beside the recording, in the order they are written.
+    pub fn side_outputs(&self) -> impl Iterator<Item = &Path> {
+        [
+            &self.csv,
+            &self.pprof,
+            &self.firefox,
+            &self.folded,
+            &self.report_json,
+        ]
+        .into_iter()
+        .filter_map(|path| path.as_deref())
+    }
+
+    /// Whether an output goes to the standard output, which then is not free for the report.
+    pub fn uses_stdout(&self) -> bool {
+        self.output
+            .iter()
+            .map(PathBuf::as_path)
+            .chain(self.side_outputs())
+            .any(is_stdout)
+    }
+
+    /// Refuses, before any work, what could only fail or destroy something after it. Returns [`Options::recording`].
+    pub fn check(&self) -> Result<Option<PathBuf>, Error> {
+        let input_id = self.check_input().map_err(|source| Error::Input {
+            path: self.input.clone(),
+            source,
+        })?;
+        let recording = self.recording()?;
+        let mut seen = vec![input_id];
+        for path in recording
+            .iter()
+            .map(PathBuf::as_path)
+            .chain(self.side_outputs())
+        {
+            let Some(id) = FileId::of_output(path) else {
+                continue;
+            };
+            match seen.iter().position(|other| *other == id) {
+                Some(0) => return Err(Error::IsInput(path.to_owned())),
+                Some(_) => return Err(Error::Twice(path.to_owned())),
+                None => seen.push(id),
+            }
+        }
+        if let Some(path) = recording.iter().find(|path| !self.force && is_taken(path)) {
+            return Err(OutputError::Exists(path.clone()).into());
+        }
+        Ok(recording)
+    }
+
+    fn check_input(&self) -> io::Result<FileId> {
+        let meta = fs::metadata(&self.input)?;
+        if meta.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        if meta.is_file() {
+            fs::File::open(&self.input)?;
+        }
+        FileId::of(&self.input)
+    }
+}
+
+/// Whether an output's path means the standard output.
+pub fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// `perf.data` → `perf.fixed.data`, `recording` → `recording.fixed`.
+fn default_output(input: &Path) -> Result<PathBuf, Error> {
+    let stem = input
+        .file_stem()
+        .ok_or_else(|| Error::Nameless(input.to_owned()))?;
+    if !fs::metadata(input).is_ok_and(|meta| meta.is_file()) && input.exists() {
+        return Err(Error::Nameless(input.to_owned()));
+    }
+    let mut name = OsString::from(stem);
+    name.push(".fixed");
+    if let Some(extension) = input.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    Ok(input.with_file_name(name))
+}
+
+/// A dangling link counts: replacing it would surprise as much.
+fn is_taken(path: &Path) -> bool {
+    !is_stdout(path) && fs::symlink_metadata(path).is_ok_and(|meta| !is_device(&meta))
+}
+
+/// Pipes, terminals, `/dev/null`: written to, never replaced.
+fn is_device(meta: &fs::Metadata) -> bool {
+    !(meta.is_file() || meta.is_dir() || meta.is_symlink())
+}
+
+/// Tells whether two paths are one file, whatever links lead there.
+#[derive(PartialEq, Eq)]
+enum FileId {
+    Existing {
+        device: u64,
+        inode: u64,
+    },
+    /// Not there yet: its folder without links, and its name.
+    Future(PathBuf),
+}
+
+impl FileId {
+    fn of(path: &Path) -> io::Result<FileId> {
+        use std::os::unix::fs::MetadataExt;
+        let meta = fs::metadata(path)?;
+        Ok(FileId::Existing {
+            device: meta.dev(),
+            inode: meta.ino(),
+        })
+    }
+
+    /// `None` for outputs that cannot collide: streams and devices.
+    fn of_output(path: &Path) -> Option<FileId> {
+        if is_stdout(path) || fs::metadata(path).is_ok_and(|meta| is_device(&meta)) {
+            return None;
+        }
+        if let Ok(id) = FileId::of(path) {
+            return Some(id);
+        }
+        let folder = path
+            .parent()
+            .filter(|p| !p.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        Some(FileId::Future(
+            folder.canonicalize().ok()?.join(path.file_name()?),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(input: &str) -> PathBuf {
+        default_output(Path::new(input)).unwrap()
+    }
+
+    #[test]
+    fn the_default_name_has_fixed_before_its_extension() {
+        assert_eq!(named("perf.data"), Path::new("perf.fixed.data"));
+        assert_eq!(
+            named("/tmp/a.b/perf.data.old"),
+            Path::new("/tmp/a.b/perf.data.fixed.old")
+        );
+        assert_eq!(
+            named("runs.d/recording"),
+            Path::new("runs.d/recording.fixed")
+        );
+        assert_eq!(named(".data"), Path::new(".data.fixed"));
+    }
+
+    #[test]
+    fn a_pipe_has_no_name_to_derive_from() {
+        assert!(matches!(
+            default_output(Path::new("/dev/null")),
+            Err(Error::Nameless(_))
+        ));
+        assert!(matches!(
+            default_output(Path::new("..")),
+            Err(Error::Nameless(_))
+        ));
+    }
+
+    #[test]
+    fn converting_writes_no_recording_unless_asked() {
+        let options = Options {
+            input: "perf.data".into(),
+            ..Options::default()
+        };
+        assert_eq!(options.recording().unwrap(), None);
+        assert_eq!(
+            Options {
+                correct: true,
+                ..options.clone()
+            }
+            .recording()
+            .unwrap(),
+            Some("perf.fixed.data".into())
+        );
+        let named = Options {
+            output: Some("x".into()),
+            ..options
+        };
+        assert_eq!(named.recording().unwrap(), Some("x".into()));
+    }
+
+    #[test]
+    fn streams_may_be_named_twice() {
+        let input = tempfile::NamedTempFile::new().unwrap();
+        let null = Some(PathBuf::from("/dev/null"));
+        let (csv, folded) = (null.clone(), null.clone());
+        let options = Options {
+            input: input.path().into(),
+            output: null,
+            csv,
+            folded,
+            ..Options::default()
+        };
+        assert_eq!(options.check().unwrap(), Some("/dev/null".into()));
+    }
+}

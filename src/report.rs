@@ -1,0 +1,289 @@
+//! What a run did, as plain data: for `--report-json`, for the sidecar of a corrected recording, and for [`text`].
+//!
+//! It knows neither how anything was computed nor where it is shown. Shares are fractions of an event's weight, 0 to 1;
+//! intervals hold the value with 90 % posterior probability.
+
+mod format;
+mod table;
+pub mod text;
+
+use crate::options::Solver;
+use serde::Serialize;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// What a run did.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// skidconv's version.
+    pub version: String,
+    /// `false` when the samples were only converted.
+    pub corrected: bool,
+    /// The recording that was read.
+    pub input: String,
+    /// The recording that was written.
+    pub output: Option<String>,
+    /// Other files that were written.
+    pub outputs: Vec<String>,
+    /// The seed.
+    pub seed: u64,
+    /// The solver asked for.
+    pub solver: Solver,
+    /// The skid that was found or given; `None` when nothing needed it.
+    pub model: Option<Model>,
+    /// Samples read.
+    pub samples: u64,
+    /// Samples the kernel says it dropped.
+    pub lost: u64,
+    /// One entry per event of the recording, in its order.
+    pub events: Vec<EventReport>,
+    /// What was solved together, and how it went.
+    pub regions: Vec<RegionReport>,
+    /// Binaries that hold samples and were not found.
+    pub missing: Vec<MissingImage>,
+    /// What was tolerated.
+    pub warnings: Vec<String>,
+}
+
+/// How late addresses are.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Model {
+    /// Mean distance between cause and report, in cycles.
+    pub skid_cycles: f64,
+    /// 90 % interval of it; `None` when it was given.
+    pub interval: Option<[f64; 2]>,
+    /// Whether the reported instruction is the one after the one waited for; `None` when undecided.
+    pub late: Option<bool>,
+}
+
+/// What kind of event it is: what is wrong with its addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    /// The hardware states the address of the cause: nothing is.
+    Exact,
+    /// Cycles and clocks: shares are right in time, but on the instruction after the one waited for.
+    Time,
+    /// Instructions, branches, loads, stores: late, in the shadow of slow instructions.
+    Retirement,
+    /// Misses: spread over the instructions after the cause.
+    Occurrence,
+    /// Page faults, tracepoints, breakpoints: raised by the instruction itself.
+    Synchronous,
+    /// Not known, so nothing is assumed.
+    #[default]
+    Unknown,
+}
+
+/// What stands behind an address after the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Posterior mean of chains that mixed.
+    Gibbs,
+    /// The posterior's mode.
+    Argmin,
+    /// Flow conservation only: nothing finer could be settled.
+    Flow,
+    /// The ICS'19 formulation.
+    Ics,
+    /// Given back to the instruction that was waited for.
+    Waited,
+    /// Was exact already.
+    Exact,
+    /// Left as recorded.
+    #[default]
+    Unchanged,
+    /// Regions of it ended differently: see them.
+    Mixed,
+}
+
+/// One event.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct EventReport {
+    /// As perf prints it.
+    pub name: String,
+    /// Its class.
+    pub class: Class,
+    /// Samples read.
+    pub samples: u64,
+    /// Sum of their periods.
+    pub weight: u64,
+    /// Samples whose address changed.
+    pub moved: u64,
+    /// How far they moved; `None` when none did.
+    pub distance: Option<Distance>,
+    /// What was done.
+    pub verdict: Verdict,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// Functions, largest share after first.
+    pub functions: Vec<FunctionShare>,
+}
+
+/// How far samples moved.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Distance {
+    /// In bytes, where both places are in one binary.
+    pub bytes: Quantiles,
+    /// In instructions along the path taken, where known.
+    pub instructions: Option<Quantiles>,
+}
+
+/// Of the samples that moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
+pub struct Quantiles {
+    pub median: u64,
+    pub p90: u64,
+    pub max: u64,
+}
+
+impl Quantiles {
+    /// Quantiles of `values`; `None` of nothing. The value at or above the asked fraction, so that it occurs.
+    pub fn of(mut values: Vec<u64>) -> Option<Quantiles> {
+        values.sort_unstable();
+        let max = *values.last()?;
+        let at = |percent: usize| values[(values.len() * percent).div_ceil(100).saturating_sub(1)];
+        Some(Quantiles {
+            median: at(50),
+            p90: at(90),
+            max,
+        })
+    }
+}
+
+/// One function of one event.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct FunctionShare {
+    /// Demangled, or `[unknown]`.
+    pub name: String,
+    /// The binary's path as recorded.
+    pub image: String,
+    /// Samples after.
+    pub samples: u64,
+    /// Share of the event's weight as recorded.
+    pub before: f64,
+    /// Share after.
+    pub after: f64,
+    /// Lower end of the interval of `after`.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// Functions that were solved together.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RegionReport {
+    /// The event.
+    pub event: String,
+    /// Their names.
+    pub functions: Vec<String>,
+    /// Samples in them.
+    pub samples: u64,
+    /// How it ended.
+    pub verdict: Verdict,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// The solver whose answer was kept.
+    pub solver: Solver,
+    /// Largest split R-hat over the region's parameters.
+    pub rhat: Option<f64>,
+    /// Smallest effective sample size over them.
+    pub ess: Option<f64>,
+}
+
+/// A binary that was not found.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct MissingImage {
+    /// As recorded.
+    pub path: String,
+    /// In hexadecimal.
+    pub build_id: Option<String>,
+    /// Samples in it, which were left alone.
+    pub samples: u64,
+    /// What is wrong.
+    pub reason: String,
+    /// What the user can do.
+    pub remedy: String,
+}
+
+impl Report {
+    /// Writes the JSON object.
+    pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut *out, self)?;
+        out.write_all(b"\n")
+    }
+
+    /// Samples whose address changed, over all events.
+    pub fn moved(&self) -> u64 {
+        self.events.iter().map(|event| event.moved).sum()
+    }
+}
+
+/// Where the report of a corrected recording is kept beside it: `perf.fixed.data` → `perf.fixed.data.skidconv.json`.
+pub fn sidecar(recording: &Path) -> PathBuf {
+    let mut name = OsString::from(recording);
+    name.push(".skidconv.json");
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_has_the_fields_that_scripts_rely_on() {
+        let event = EventReport {
+            name: "cycles".into(),
+            class: Class::Time,
+            ..Default::default()
+        };
+        let report = Report {
+            samples: 3,
+            events: vec![event],
+            ..Default::default()
+        };
+        let mut bytes = Vec::new();
+        report.write_json(&mut bytes).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        assert_eq!((&json["samples"], &json["lost"]), (&3.into(), &0.into()));
+        let event = &json["events"][0];
+        assert_eq!(
+            (&event["class"], &event["verdict"]),
+            (&"time".into(), &"unchanged".into())
+        );
+        assert!(event["samples"].is_u64() && event["moved"].is_u64() && event["name"] == "cycles");
+    }
+
+    #[test]
+    fn quantiles_are_values_that_occur() {
+        let q = Quantiles::of((1..=10).collect()).unwrap();
+        assert_eq!(
+            q,
+            Quantiles {
+                median: 5,
+                p90: 9,
+                max: 10
+            }
+        );
+        assert_eq!(
+            Quantiles::of(vec![7]).unwrap(),
+            Quantiles {
+                median: 7,
+                p90: 7,
+                max: 7
+            }
+        );
+        assert!(Quantiles::of(vec![]).is_none());
+    }
+
+    #[test]
+    fn the_sidecar_keeps_the_whole_name() {
+        assert_eq!(
+            sidecar(Path::new("a/perf.fixed.data")),
+            Path::new("a/perf.fixed.data.skidconv.json")
+        );
+    }
+}

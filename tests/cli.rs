@@ -1,0 +1,214 @@
+//! The command line's promises that need no recording: exit codes, refusals, messages.
+
+use assert_cmd::Command;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+fn skidconv(folder: &Path, words: &str) -> Ran {
+    let mut command = Command::cargo_bin("skidconv").unwrap();
+    let output = command
+        .current_dir(folder)
+        .args(words.split_whitespace())
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ran {
+        code: output.status.code(),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
+}
+
+/// A folder with a file `perf.data` that is no recording.
+fn folder() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("perf.data");
+    fs::write(&input, "not a recording").unwrap();
+    (folder, input)
+}
+
+/// Refused in one line that says all of `words`, before anything was written.
+fn assert_refused(folder: &Path, arguments: &str, words: &[&str]) {
+    let mut before: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    let ran = skidconv(folder, arguments);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(
+        ran.err.starts_with("skidconv: ") && ran.err.lines().count() == 1,
+        "{}",
+        ran.err
+    );
+    for word in words {
+        assert!(ran.err.contains(word), "{word:?} is not in {}", ran.err);
+    }
+    let mut after: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    before.sort();
+    after.sort();
+    assert_eq!(before, after);
+}
+
+#[test]
+fn usage_errors_exit_2() {
+    let (folder, _) = folder();
+    for words in [
+        "",
+        "fix",
+        "mend perf.data",
+        "fix perf.data --solver magic",
+        "fix perf.data --skid -3",
+        "fix perf.data --threads 0",
+        "fix perf.data --folded - --csv -",
+        "convert perf.data",
+        "convert perf.data --seed 1",
+    ] {
+        let ran = skidconv(folder.path(), words);
+        assert_eq!(
+            (ran.code, ran.out.as_str()),
+            (Some(2), ""),
+            "{words}: {}",
+            ran.err
+        );
+        assert!(
+            ran.err.contains("--help") || words.is_empty(),
+            "{words}: {}",
+            ran.err
+        );
+    }
+}
+
+#[test]
+fn help_shows_a_worked_example() {
+    let (folder, _) = folder();
+    for (words, example) in [
+        ("--help", "skidconv fix perf.data"),
+        ("fix --help", "skidconv fix perf.data --csv"),
+        ("fix -h", "skidconv fix perf.data --csv"),
+        ("convert --help", "skidconv convert perf.data --folded -"),
+    ] {
+        let ran = skidconv(folder.path(), words);
+        assert_eq!(ran.code, Some(0));
+        assert!(
+            ran.out.contains("Example:") && ran.out.contains(example),
+            "{words}: {}",
+            ran.out
+        );
+    }
+    assert_eq!(skidconv(folder.path(), "--version").code, Some(0));
+}
+
+#[test]
+fn a_missing_input_is_named() {
+    let (folder, _) = folder();
+    assert_refused(
+        folder.path(),
+        "fix nowhere/perf.data",
+        &["nowhere/perf.data", "No such file"],
+    );
+    assert_refused(
+        folder.path(),
+        "convert nowhere.data --csv out.csv",
+        &["nowhere.data"],
+    );
+}
+
+#[test]
+fn a_folder_is_no_input() {
+    let (folder, _) = folder();
+    assert_refused(folder.path(), "fix .. -o out.data", &[": ..:"]);
+}
+
+#[test]
+fn the_input_is_never_an_output() {
+    let (folder, input) = folder();
+    symlink("perf.data", folder.path().join("link.data")).unwrap();
+    fs::hard_link(&input, folder.path().join("same.data")).unwrap();
+    fs::create_dir(folder.path().join("sub")).unwrap();
+    for output in [
+        "perf.data",
+        "./perf.data",
+        "sub/../perf.data",
+        "link.data",
+        "same.data",
+    ] {
+        for words in [
+            format!("fix perf.data --force -o {output}"),
+            format!("convert perf.data --force -o {output}"),
+            format!("fix perf.data --force --csv {output}"),
+            format!("convert perf.data --report-json {output}"),
+        ] {
+            assert_refused(folder.path(), &words, &["output is the input", output]);
+        }
+    }
+    assert_eq!(fs::read_to_string(&input).unwrap(), "not a recording");
+}
+
+#[test]
+fn an_existing_output_is_refused_without_force() {
+    let (folder, _) = folder();
+    let output = folder.path().join("perf.fixed.data");
+    fs::write(&output, "precious").unwrap();
+    assert_refused(
+        folder.path(),
+        "fix perf.data",
+        &["output exists", "perf.fixed.data", "--force"],
+    );
+    assert_refused(
+        folder.path(),
+        "convert perf.data -o perf.fixed.data",
+        &["output exists"],
+    );
+    let forced = skidconv(folder.path(), "fix perf.data --force");
+    assert!(!forced.err.contains("output exists"), "{}", forced.err);
+    assert_eq!(
+        fs::read_to_string(&output).unwrap(),
+        "precious",
+        "the input is no recording"
+    );
+}
+
+#[test]
+fn a_dangling_link_is_an_existing_output() {
+    let (folder, _) = folder();
+    symlink("gone", folder.path().join("out.data")).unwrap();
+    assert_refused(
+        folder.path(),
+        "fix perf.data -o out.data",
+        &["output exists"],
+    );
+}
+
+#[test]
+fn two_outputs_are_two_files() {
+    let (folder, _) = folder();
+    assert_refused(
+        folder.path(),
+        "fix perf.data --csv out --folded ./out",
+        &["two outputs", "./out"],
+    );
+    assert_refused(
+        folder.path(),
+        "fix perf.data --csv perf.fixed.data",
+        &["two outputs"],
+    );
+}
+
+#[test]
+fn an_input_that_is_no_recording_exits_1_and_leaves_nothing() {
+    let (folder, _) = folder();
+    let ran = skidconv(folder.path(), "fix perf.data --csv out.csv --quiet");
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
