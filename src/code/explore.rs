@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::cfg::Cfg;
 use super::decode::{Bitness, decode};
+use super::dominators::Dominators;
 use super::inst::{Flow, Inst, Kind};
 use super::jump_table;
 use super::loops::Loops;
@@ -29,6 +30,8 @@ pub struct Function {
     pub insts: Vec<Inst>,
     /// Blocks and edges over `insts`.
     pub cfg: Cfg,
+    /// Dominators of `cfg`.
+    pub dominators: Dominators,
     /// Natural loops and irreducible regions of `cfg`.
     pub loops: Loops,
 }
@@ -56,8 +59,9 @@ pub fn explore(source: &dyn Source, range: Range<u64>, known: &[u64]) -> Functio
     search.read_tables(&roots);
     let insts: Vec<Inst> = search.insts.into_values().collect();
     let cfg = Cfg::build(&insts, &search.tables, &roots);
-    let loops = Loops::find(&cfg);
-    Function { range, insts, cfg, loops }
+    let dominators = Dominators::find(&cfg);
+    let loops = Loops::find(&cfg, &dominators);
+    Function { range, insts, cfg, dominators, loops }
 }
 
 struct Search<'a> {

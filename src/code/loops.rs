@@ -36,8 +36,7 @@ pub struct Loops {
 
 impl Loops {
     /// Finds the loops of `cfg`.
-    pub fn find(cfg: &Cfg) -> Loops {
-        let dominators = Dominators::find(cfg);
+    pub fn find(cfg: &Cfg, dominators: &Dominators) -> Loops {
         let mut latches: BTreeMap<BlockIx, Vec<BlockIx>> = BTreeMap::new();
         let mut irreducible = Vec::new();
         for edge in cfg.edges.iter().filter(|e| dominators.is_retreating(e.from, e.to)) {

@@ -79,8 +79,9 @@ pub struct Program {
 }
 
 impl Program {
-    /// Links `functions`. `seen` may hold calls between places that are no function here; those are ignored.
-    pub fn link(functions: Vec<(u32, Function)>, linker: &dyn Linker, seen: &[Seen]) -> Program {
+    /// Links `functions`. `seen` may hold calls between places that are no function here; those are ignored. Where it is
+    /// `complete`, as with callchains, an indirect call that was not seen to enter a function does not enter it.
+    pub fn link(functions: Vec<(u32, Function)>, linker: &dyn Linker, seen: &[Seen], complete: bool) -> Program {
         let entry = |(ix, (space, f)): (usize, &(u32, Function))| {
             (Place { space: *space, address: f.range.start }, ix)
         };
@@ -91,7 +92,9 @@ impl Program {
             let sites = program.sites(caller, linker, &observed);
             program.calls.extend(sites);
         }
-        program.guess();
+        if !complete {
+            program.guess();
+        }
         program
     }
 
@@ -243,7 +246,7 @@ mod tests {
         code.extend([0xeb, 0xf6]);
         let source = Bytes(0, code);
         let functions = [0..8, 0x10..0x11, 0x18..0x1a].map(|r| (0, explore(&source, r, &[])));
-        Program::link(functions.into(), &NoStubs, seen)
+        Program::link(functions.into(), &NoStubs, seen, false)
     }
 
     #[test]
@@ -266,5 +269,13 @@ mod tests {
         let at = |address| Place { space: 0, address };
         let p = program(&[Seen { from: at(5), to: at(0x10), count: 7 }]);
         assert_eq!(p.calls[1].targets, [Target { function: 1, seen: 7 }]);
+    }
+
+    #[test]
+    fn what_complete_evidence_does_not_show_is_not_guessed() {
+        let guessed = program(&[]);
+        let functions = guessed.functions.clone();
+        let p = Program::link(functions, &NoStubs, &[], true);
+        assert!(p.calls[1].targets.is_empty() && !guessed.calls[1].targets.is_empty());
     }
 }

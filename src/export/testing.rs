@@ -1,7 +1,7 @@
 //! A made-up recording for the formats' tests.
 
 use super::{Context, CorrectedSample, Exporter, FrameKind, Names, Segment, StackFrame};
-use crate::image::symbols::{SourceFrame, Symbol};
+use crate::image::{SourceFrame, Symbol};
 use crate::image::{ImageId, Location, Svma};
 use crate::perfdata::{Attr, AttrIx, CpuMode, Features};
 use std::sync::Arc;

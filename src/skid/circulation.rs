@@ -219,7 +219,7 @@ mod tests {
         code.extend([0xff, 0xcf, 0x75, 0xfc, 0xc3]);
         let source = Bytes(code);
         let functions = [0..0xb, 0x10..0x15, 0x18..0x1d].map(|r| (0, explore(&source, r, &[])));
-        let program = Program::link(functions.into(), &NoStubs, &[]);
+        let program = Program::link(functions.into(), &NoStubs, &[], false);
         Region::build(&program, &Classes::of(&program), &[0, 1, 2], &|_, _| true)
     }
 

@@ -12,53 +12,48 @@ fn SHAPE() -> f64 {
 }
 #[allow(non_snake_case)]
 fn NOISE() -> f64 {
-    std::env::var("NOISE").ok().and_then(|v| v.parse().ok()).unwrap_or(3.0)
+    std::env::var("NOISE").ok().and_then(|v| v.parse().ok()).unwrap_or(2.0)
 }
 /// Samples scatter more than Poisson's: skid moves them by blocks.
 const DISPERSION: f64 = 5.0;
 #[allow(non_snake_case)]
 fn PRIOR() -> f64 {
-    std::env::var("FPRIOR").ok().and_then(|v| v.parse().ok()).unwrap_or(0.3)
+    std::env::var("FPRIOR").ok().and_then(|v| v.parse().ok()).unwrap_or(0.05)
 }
 const ITERATIONS: u64 = 150;
 
 /// Parameters of the flow nearest to the first event's samples.
-pub fn conserve(model: &Model, flow: &mut Circulation) -> Vec<f64> {
+pub fn conserve(model: &Model, flow: &mut Circulation, logits: &[f64]) -> Vec<f64> {
     let region = &model.region;
     let samples: Vec<f64> = model.events[0].samples().collect();
     let blocks: Vec<f64> = region.blocks.iter().map(|b| samples[b.nodes.clone()].iter().sum()).collect();
-    let start = guess(model, flow, &blocks);
-    let mut fit = Fit { model, flow, blocks, total: samples.iter().sum(), expected: region.expectation() };
+    let start = start(model, flow, &blocks, logits);
+    let total = samples.iter().sum();
+    let mut fit = Fit { model, flow, blocks, total, expected: region.expectation() };
     minimise(&mut fit, start, ITERATIONS).0
 }
 
-/// A start: arms in proportion to how densely their targets were sampled, roots so that what they feed has its samples.
-fn guess(model: &Model, circulation: &mut Circulation, blocks: &[f64]) -> Vec<f64> {
+/// A start at `logits`, turned away from recursions that would feed themselves more than they are fed, and with the roots at
+/// rates that give what they feed its samples.
+fn start(model: &Model, circulation: &mut Circulation, blocks: &[f64], logits: &[f64]) -> Vec<f64> {
     let region = &model.region;
-    let density = |b: Option<usize>| match b {
-        Some(b) => (blocks[b] + 0.5) / region.blocks[b].nodes.len() as f64,
-        None => 0.05,
-    };
     let recursive = region.recursive();
-    let mut z = Vec::new();
-    // a recursion that feeds itself more than it is fed has no flow: turn away from it until there is one
-    for reluctance in 0..8 {
-        let logit = |a: usize| {
-            let again = region.arms[a].to.is_some_and(|to| recursive[to]);
-            0.5 * region.arms[a].prior + 0.5 * density(region.arms[a].to).ln()
-                - if again { f64::from(reluctance) } else { 0.0 }
-        };
-        z.clear();
-        for decision in &region.decisions {
-            let first = logit(decision.arms.start);
-            z.extend(decision.arms.clone().skip(1).map(|a| (logit(a) - first).clamp(-6.0, 6.0)));
-        }
-        let roots = vec![0.0; region.roots.len().saturating_sub(1)];
-        if circulation.rates(region, &[&z[..], &roots[..]].concat(), 1.0).is_some() {
+    let again = |a: usize| f64::from(u8::from(region.arms[a].to.is_some_and(|to| recursive[to])));
+    let turn: Vec<f64> = region
+        .decisions
+        .iter()
+        .flat_map(|d| d.arms.clone().skip(1).map(move |a| (d.arms.start, a)))
+        .map(|(first, a)| again(first) - again(a))
+        .collect();
+    let still = vec![0.0; region.roots.len().saturating_sub(1)];
+    let mut z = logits.to_vec();
+    for _ in 0..30 {
+        if circulation.rates(region, &[&z[..], &still[..]].concat(), 1.0).is_some() {
             break;
         }
+        z.iter_mut().zip(&turn).for_each(|(z, t)| *z += t);
     }
-    let fed: Vec<f64> = circulation.fed(region, &z, blocks);
+    let fed = circulation.fed(region, &z, blocks);
     z.extend(fed.iter().skip(1).map(|f| (f / fed[0]).ln()));
     z
 }
@@ -83,13 +78,10 @@ impl Smooth for Fit<'_> {
         for (b, block) in region.blocks.iter().enumerate() {
             let length = block.nodes.len() as f64;
             let expected = (rates.blocks[b] * length).max(1e-3);
-            let shape = length * SHAPE();
-            let seen = self.blocks[b] / NOISE();
-            let mean = expected / NOISE();
-            value += (seen + shape) * (mean + shape).ln() - seen * mean.ln();
-            if expected > 1e-3 {
-                by_block[b] = length / NOISE() * ((seen + shape) / (mean + shape) - seen / mean);
-            }
+            let (mean, seen) = (expected + 0.5, self.blocks[b] + 0.5);
+            let root = mean.sqrt();
+            value += 2.0 / NOISE() * (root + seen / root);
+            by_block[b] = length / NOISE() * (1.0 / root - seen / (mean * root));
         }
         let mut gradient = self.flow.gradient(region, z, &rates, &by_block);
         for (k, x) in z.iter().enumerate() {

@@ -14,12 +14,15 @@ pub trait Smooth {
 
 /// The lowest point found from `start` within `iterations` steps, and its value. Never worse than `start`.
 pub fn minimise(problem: &mut dyn Smooth, start: Vec<f64>, iterations: u64) -> (Vec<f64>, f64) {
-    let initial = problem.evaluate(&start).0;
-    if start.is_empty() {
+    let (initial, slope) = problem.evaluate(&start);
+    let steepest = slope.iter().fold(0.0f64, |m, g| m.max(g.abs()));
+    if start.is_empty() || steepest == 0.0 {
         return (start, initial);
     }
+    // the first step is along the whole gradient: scaled to one, it stays where the start was meant to be
+    let scale = 1.0 / steepest;
     let shared =
-        Shared(Rc::new(RefCell::new(Memory { problem, last: None, best: (start.clone(), initial) })));
+        Shared(Rc::new(RefCell::new(Memory { problem, scale, last: None, best: (start.clone(), initial) })));
     let solver = LBFGS::new(MoreThuenteLineSearch::new(), 8);
     let executor = Executor::new(shared.clone(), solver);
     // a line search that gives up ends the run with an error; the best point it saw stands all the same
@@ -30,6 +33,7 @@ pub fn minimise(problem: &mut dyn Smooth, start: Vec<f64>, iterations: u64) -> (
 /// argmin asks for cost and gradient apart; one evaluation gives both.
 struct Memory<'a> {
     problem: &'a mut dyn Smooth,
+    scale: f64,
     last: Option<(Vec<f64>, f64, Vec<f64>)>,
     best: (Vec<f64>, f64),
 }
@@ -45,7 +49,8 @@ impl Shared<'_> {
         {
             return (*value, gradient.clone());
         }
-        let (value, gradient) = memory.problem.evaluate(z);
+        let (value, mut gradient) = memory.problem.evaluate(z);
+        gradient.iter_mut().for_each(|g| *g *= memory.scale);
         if value < memory.best.1 {
             memory.best = (z.to_vec(), value);
         }
@@ -58,7 +63,7 @@ impl CostFunction for Shared<'_> {
     type Param = Vec<f64>;
     type Output = f64;
     fn cost(&self, z: &Vec<f64>) -> Result<f64, Error> {
-        let value = self.at(z).0;
+        let value = self.at(z).0 * self.0.borrow().scale;
         // the line search cannot step back from an infinity
         Ok(if value.is_finite() { value } else { 1e12 })
     }

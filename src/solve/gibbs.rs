@@ -194,26 +194,38 @@ impl<'a> Solver<'a> {
     /// x
     pub fn run(&mut self, show: &mut dyn FnMut(&str, &[f64])) {
         let t = std::time::Instant::now();
-        for round in 0..5 {
-            self.em(10);
-            let z = self.z.clone();
-            let p = self.point(&z).unwrap();
-            let x = self.model.dispersion(&p.prediction, &self.skid);
-            self.dispersion = x;
-            self.fit(4);
-            let z = self.z.clone();
-            let p = self.point(&z).unwrap();
+        let mut best: Option<(f64, Vec<f64>, Skid)> = None;
+        self.dispersion = 4.0;
+        let tick = self.skid.tick;
+        let starts = vec![self.z0.clone(), self.model.region.expectation().into_iter().chain(self.z0[self.model.region.freedom()..].to_vec()).collect::<Vec<_>>(), { let mut z = self.z0.clone(); z.iter_mut().take(self.model.region.freedom()).for_each(|x| *x *= 0.3); z }];
+        let verbose = std::env::var("V").is_ok();
+        for cycles in [4.0, 6.0, 9.0, 13.0, 18.0, 25.0, 32.0, 40.0, 50.0, 62.0, 78.0, 100.0, 130.0, 180.0] {
+            for (k, start) in starts.iter().enumerate() {
+                self.skid = Skid::fixed(tick, cycles, 0.2 * cycles);
+                self.z = start.clone();
+                if self.point(start).is_none() { continue; }
+                self.fit(12);
+                let z = self.z.clone(); let p = self.point(&z).unwrap();
+                let x = self.model.dispersion(&p.prediction, &self.skid);
+                if verbose { println!("skid {cycles} start {k} cost {:.1} dispersion {x:.2} evals {}", p.cost, self.evals); show("  map", &p.prediction.rates.blocks); }
+                if best.as_ref().is_none_or(|b| p.cost < b.0) { best = Some((p.cost, z, self.skid.clone())); }
+            }
+        }
+        let (_, z, skid) = best.unwrap();
+        self.z = z;
+        let mean = skid.mean();
+        self.skid = Skid::broad(tick, 200.0);
+        let edges = self.skid.edges.clone();
+        for (k, w) in self.skid.weights.iter_mut().enumerate() { let m = (edges[k] + edges[k + 1]) as f64 * 0.5 * tick; *w = (-0.5 * ((m / mean).ln() / 0.25).powi(2)).exp() * (edges[k + 1] - edges[k]) as f64; }
+        self.skid.normalise();
+        for round in 0..3 {
+            self.em(5);
+            let z = self.z.clone(); let p = self.point(&z).unwrap();
             self.dispersion = self.model.dispersion(&p.prediction, &self.skid);
-            println!(
-                "round {round} skid {:.1} ± {:.1} dispersion {:.2} cost {:.1} evals {} {:?}",
-                self.skid.mean(),
-                self.skid.deviation(),
-                self.dispersion,
-                p.cost,
-                self.evals,
-                t.elapsed()
-            );
-            show("map", &p.prediction.rates.blocks);
+            self.fit(6);
+            let z = self.z.clone(); let p = self.point(&z).unwrap();
+            println!("round {round} skid {:.1} ± {:.1} dispersion {:.2} cost {:.1} evals {} {:?}", self.skid.mean(), self.skid.deviation(), self.dispersion, p.cost, self.evals, t.elapsed());
+            if verbose { show("map", &p.prediction.rates.blocks); }
         }
         self.skid = self.skid.trimmed(0.01);
         println!(
@@ -305,6 +317,8 @@ impl<'a> Solver<'a> {
         self.z = z;
         show("posterior mean", &mean);
     }
+    /// x
+    pub fn heads(&mut self) -> Vec<f64> { let z = self.z.clone(); self.point(&z).unwrap().prediction.holds.mean }
     /// x
     pub fn waited(&mut self) -> Vec<f64> {
         let z = self.z.clone();

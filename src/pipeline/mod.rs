@@ -1,5 +1,9 @@
 //! The stages, called in order.
 
+mod classify;
+pub mod linking;
+pub mod survey;
+
 pub use crate::options::{Options, Solver};
 
 use crate::options;
