@@ -56,54 +56,63 @@ fn lab(case: &str, file: &PerfFile, s: &Survey, program: &Program, truth: &BTree
     let t0 = std::time::Instant::now();
     for g in &groups {
         let l: f64 = g.iter().map(|f| load(*f)).sum(); if l < 0.002 { continue; }
-        let model0 = model(program, &classes, g, &[ins.clone()], Some(&cyc), reporting, &|_, _| true);
         let mut alone: BTreeMap<(usize, usize, usize), f64> = BTreeMap::new();
+        let mut weight: BTreeMap<(usize, usize), f64> = BTreeMap::new();
         for f in g {
             let m = model(program, &classes, &[*f], &[ins.clone()], Some(&cyc), reporting, &|_, _| true);
-            let mut c = Circulation::new(&m.region);
-            let z = skidconv::solve::conserve::conserve(&m, &mut c, &m.region.expectation());
+            let Some(z) = skidconv::solve::conserve::conserve(&m, &m.region.expectation()) else { println!("no flow alone f{f}"); continue };
+            let rates = Circulation::new(&m.region).rates(&m.region, &z, m.total().max(1e-9));
             let p = circulation::probabilities(&m.region, &z);
             for (ix, a) in m.region.arms.iter().enumerate() { let to = a.to.map_or(usize::MAX, |t| m.region.nodes[m.region.blocks[t].nodes.start].inst); alone.insert((*f, m.region.nodes[a.node].inst, to), p[ix]); }
+            for (b, bl) in m.region.blocks.iter().enumerate() { let raw: f64 = m.events[0].weight[bl.nodes.clone()].iter().sum(); let e = rates.as_ref().map_or(0.0, |r| r.blocks[b] * bl.nodes.len() as f64); weight.insert((*f, program.functions[*f].1.cfg.block_of(m.region.nodes[bl.nodes.start].inst)), raw.max(e)); }
         }
         let recall = |region: &Region| -> Vec<f64> {
             let lp = |ix: usize| { let a = &region.arms[ix]; let to = a.to.map_or(usize::MAX, |t| region.nodes[region.blocks[t].nodes.start].inst); alone.get(&(region.nodes[a.node].function, region.nodes[a.node].inst, to)).map_or(a.prior, |p| p.max(1e-4).ln()) };
             region.decisions.iter().flat_map(|d| { let first = lp(d.arms.start); d.arms.clone().skip(1).map(|a| lp(a) - first).collect::<Vec<_>>() }).collect()
         };
-        let mut c = Circulation::new(&model0.region);
-        let z = skidconv::solve::conserve::conserve(&model0, &mut c, &recall(&model0.region));
-        let Some(rates) = c.rates(&model0.region, &z, model0.total()) else { println!("no flow"); for call in &program.calls { println!("f{} {:x} tail {} open {} -> {:?}", call.caller, program.functions[call.caller].1.insts[call.inst].address, call.tail, call.open, call.targets); } continue };
-        let hot = hot(program, &model0, &rates.blocks);
+        let hot = hot(program, g, &weight, rawi.values().sum());
         let model = model(program, &classes, g, &[ins.clone()], Some(&cyc), reporting, &|f, b| hot.contains(&(f, b)));
         let addr: Vec<u64> = model.region.nodes.iter().map(|n| program.functions[n.function].1.insts[n.inst].address).collect();
         let mut c = Circulation::new(&model.region);
-        let z0 = skidconv::solve::conserve::conserve(&model, &mut c, &recall(&model.region));
-        let Some(rates) = c.rates(&model.region, &z0, model.total()) else { println!("no flow hot"); continue };
-        println!("group load {l:.3} {} fn; all nodes {} -> {} blocks {} freedom {} roots {} returns {} {:?}", g.len(), model0.region.nodes.len(), addr.len(), model.region.blocks.len(), model.region.freedom(), model.region.roots.len(), model.region.returns.len(), t0.elapsed());
+        let Some(z0) = skidconv::solve::conserve::conserve(&model, &recall(&model.region)) else { println!("no flow hot"); continue };
+        let rates = c.rates(&model.region, &z0, model.total()).unwrap();
+        println!("group load {l:.3} {} fn; nodes {} blocks {} freedom {} roots {} returns {} {:?}", g.len(), addr.len(), model.region.blocks.len(), model.region.freedom(), model.region.roots.len(), model.region.returns.len(), t0.elapsed());
         let put = |into: &mut BTreeMap<u64, f64>, e: &[f64]| for (i, a) in addr.iter().enumerate() { into.insert(*a, e[model.region.nodes[i].block]); };
-        put(&mut flow_all, &rates.blocks);
-        if std::env::var("TRUTH").is_ok() {
-            let mut m2 = model.clone();
-            for (i, a) in addr.iter().enumerate() { m2.events[0].weight[i] = truth.get(a).copied().unwrap_or(0.0); }
-            let mut c2 = Circulation::new(&m2.region);
-            let zt = skidconv::solve::conserve::conserve(&m2, &mut c2, &recall(&m2.region));
-            let rt = c2.rates(&m2.region, &zt, model.total()).unwrap();
-            let mut m = flow_all.clone(); put(&mut m, &rt.blocks); show("truth fit", &m, truth);
-            if std::env::var("CALLS").is_ok() { let (a, b) = (fun(&m), fun(truth)); for (k, v) in &a { println!("{:x} fit {:.0} truth {:.0}", funcs[*k as usize - 1], v / model.events[0].period, b.get(k).unwrap_or(&0.0) / model.events[0].period); } println!("roots {:?}", model.region.roots.iter().map(|r| addr[model.region.blocks[*r].nodes.start]).map(|x| format!("{x:x}")).collect::<Vec<_>>()); }
-            let mut kernel = Kernel::default();
-            for tick in [0.25, 0.5, 1.0] { for cycles in [6.0f64, 9.0, 13.0, 18.0, 25.0, 32.0, 40.0, 45.0, 50.0, 62.0, 78.0, 100.0, 130.0] {
-                let skid = Skid::fixed(tick, cycles, 8.0);
-                let p = model.predict(&mut c2, &mut kernel, &zt, &skid).unwrap();
-                println!("tick {tick} skid {cycles} nll/4 {:.1} dispersion {:.2}", model.misfit(&p, &skid) / 4.0, model.dispersion(&p, &skid));
-                if std::env::var("DUMPX").is_ok() && cycles.to_string() == std::env::var("DUMPX").unwrap() && tick == 0.25 { let x = model.expected(&p, &skid, 0); for (i, a) in addr.iter().enumerate() { let n = &model.region.nodes[i]; let inst = &program.functions[n.function].1.insts[n.inst]; println!("{:x} b{} {:8} truth {:.0} o {:.0} x {:.0} c {:.0} head {:.2} truth {:.2}", a, n.block, inst.mnemonic, rt.blocks[n.block] / model.events[0].period, model.events[0].weight[i] / model.events[0].period, x[i], model.time.as_ref().unwrap().cycles[i] / model.time.as_ref().unwrap().period, p.holds.mean[i], head.get(a).unwrap_or(&0.0) / truth.get(a).unwrap_or(&1.0)); } }
-            } }
-            continue;
+        put(&mut flow_all, &rates.blocks); show("flow", &flow_all, truth);
+        // truth
+        let mut m2 = model.clone();
+        for (i, a) in addr.iter().enumerate() { m2.events[0].weight[i] = truth.get(a).copied().unwrap_or(0.0); }
+        let zt = skidconv::solve::conserve::conserve(&m2, &recall(&m2.region)).unwrap();
+        { let rt = c.rates(&model.region, &zt, model.total()).unwrap(); let mut m = flow_all.clone(); put(&mut m, &rt.blocks); show("truth fit", &m, truth); if std::env::var("CALLS").is_ok() { let (a, b) = (fun(&m), fun(truth)); for (k, v) in &a { println!("{:x} fit {:.0} truth {:.0}", funcs[*k as usize - 1], v / model.events[0].period, b.get(k).unwrap_or(&0.0) / model.events[0].period); } println!("roots {:?}", model.region.roots.iter().map(|r| addr[model.region.blocks[*r].nodes.start]).map(|x| format!("{x:x}")).collect::<Vec<_>>()); } }
+        use skidconv::solve::{posterior::*, levenberg::*, energy::*, gibbs};
+        let env = |n: &str, d: f64| std::env::var(n).ok().and_then(|v| v.parse().ok()).unwrap_or(d);
+        let trust = Trust { dispersion: env("DISP", 4.0), spread: env("SPREAD", 0.4), prior: env("PRIOR", 1.0) };
+        let mut best: Option<(f64, Vec<f64>, Skid)> = None;
+        let tick = env("TICK", 0.5);
+        for cycles in [4.0, 6.0, 9.0, 13.0, 18.0, 25.0, 32.0, 40.0, 50.0, 62.0, 78.0, 100.0, 130.0] {
+            let mut p = Posterior::new(&model, &z0, Skid::fixed(tick, cycles, 0.2 * cycles), trust);
+            let half: Vec<f64> = { let e = model.region.expectation(); z0.iter().enumerate().map(|(k, z)| if k < e.len() { 0.5 * (z + e[k]) } else { *z }).collect() };
+            let modes: Vec<Mode> = [z0.clone(), half].into_iter().filter_map(|s| descend(&mut p, s, 20)).collect();
+            if let Some(m) = modes.iter().min_by(|a, b| a.energy.total_cmp(&b.energy)) {
+                let prediction = p.predict(&m.z).unwrap();
+                let et = { let r = p.residuals(&zt).unwrap(); let n: usize = model.region.nodes.len(); (value(&r), value(&r[..n]), value(&r[n..2*n]), value(&r[2*n..])) };
+                let em = { let r = p.residuals(&m.z).unwrap(); let n: usize = model.region.nodes.len(); (value(&r[..n]), value(&r[n..2*n]), value(&r[2*n..])) };
+                if verbose { println!("skid {cycles:5.0} energy {:.1} ({:.1} {:.1} {:.1}) truth {:.1} ({:.1} {:.1} {:.1}) dispersion {:.2} other {:.1} evals {}", m.energy, em.0, em.1, em.2, et.0, et.1, et.2, et.3, model.dispersion(&prediction, &p.skid), modes.iter().map(|m| m.energy).fold(0.0, f64::max), p.evaluations); let mut mm = flow_all.clone(); put(&mut mm, &prediction.rates.blocks); show("   map", &mm, truth); }
+                if best.as_ref().is_none_or(|b| m.energy < b.0) { best = Some((m.energy, m.z.clone(), p.skid.clone())); }
+            }
         }
-        let mut solver = skidconv::solve::gibbs::Solver::new(&model, z0);
-        let mut last = vec![];
-        solver.run(&mut |label: &str, e: &[f64]| { last = e.to_vec(); if verbose { let mut m = flow_all.clone(); put(&mut m, e); show(label, &m, truth); } });
-        put(&mut map_all, &last);
-        for (a, h) in addr.iter().zip(solver.waited()) { cyc_all.insert(*a, h); }
-        if std::env::var("DUMP").is_ok() { for (i, a) in addr.iter().enumerate() { let n = &model.region.nodes[i]; let inst = &program.functions[n.function].1.insts[n.inst]; let h = solver.heads()[i]; println!("{:x} f{} b{} {:8} truth {:.0} flow {:.0} map {:.0} | o {:.0} c {:.0} head {:.2} truth {:.2}", a, n.function, n.block, inst.mnemonic, truth.get(a).unwrap_or(&0.0) / model.events[0].period, rates.blocks[n.block] / model.events[0].period, last[n.block] / model.events[0].period, model.events[0].weight[i] / model.events[0].period, model.time.as_ref().unwrap().cycles[i] / model.time.as_ref().unwrap().period, h, head.get(a).unwrap_or(&0.0) / truth.get(a).unwrap_or(&1.0)); } }
+        let (_, z, skid) = best.unwrap();
+        let mut p = Posterior::new(&model, &z0, skid, trust);
+        let pr = p.predict(&z).unwrap();
+        put(&mut map_all, &pr.rates.blocks); show("MAP", &map_all, truth);
+        let mut waited = pr.holds.waited.clone();
+        if std::env::var("CHAIN").is_ok() {
+            let ch = gibbs::chain(&mut p, &z, gibbs::Length { burn: 20, keep: 60 }, 1).unwrap();
+            let mut mean = vec![0.0; model.region.blocks.len()]; for b in &ch.blocks { for (m, x) in mean.iter_mut().zip(b) { *m += x / ch.blocks.len() as f64; } }
+            put(&mut map_all, &mean); waited = ch.waited.clone(); println!("chain evals {} skid {:.1}", p.evaluations, ch.skid.iter().sum::<f64>() / ch.skid.len() as f64);
+        }
+        for (a, h) in addr.iter().zip(&waited) { cyc_all.insert(*a, *h); }
+        if std::env::var("DUMP").is_ok() { let pt = p.predict(&zt).unwrap(); let x = model.expected(&pt, &p.skid, 0); for (i, a) in addr.iter().enumerate() { let n = &model.region.nodes[i]; let inst = &program.functions[n.function].1.insts[n.inst]; println!("{:x} f{} b{} {:8} truth {:.0} flow {:.0} map {:.0} | o {:.0} x(truth) {:.0} c {:.0} head {:.2} truth {:.2}", a, n.function, n.block, inst.mnemonic, truth.get(a).unwrap_or(&0.0) / model.events[0].period, rates.blocks[n.block] / model.events[0].period, pr.rates.blocks[n.block] / model.events[0].period, model.events[0].weight[i] / model.events[0].period, x[i], model.time.as_ref().unwrap().cycles[i] / model.time.as_ref().unwrap().period, pr.holds.mean[i], head.get(a).unwrap_or(&0.0) / truth.get(a).unwrap_or(&1.0)); } }
     }
     show("FLOW", &flow_all, truth); show("FIT", &map_all, truth); show("CYC", &cyc_all, head);
     let _ = skid::Skid::broad; println!("{:?}", t0.elapsed());

@@ -7,6 +7,8 @@ use super::likelihood::{Model, Observation};
 use super::region::{Classes, Region};
 use crate::code::{FunctionIx, Program};
 
+/// Blocks with less of all samples are left out.
+const LEAST_SHARE: f64 = 2e-4;
 /// A region takes in no further function beyond so many instructions.
 const LARGEST_REGION: usize = 3000;
 
@@ -96,24 +98,33 @@ fn observation(region: &Region, event: &Folded) -> Observation {
     Observation { weight: event.at(region), period: event.period, counts: region.nodes.iter().map(counts).collect() }
 }
 
-/// Blocks of `model` that run often enough to matter at `blocks` executions, the entries of their functions, and the
-/// blocks that call those.
-pub fn hot(program: &Program, model: &Model, blocks: &[f64]) -> BTreeSet<(FunctionIx, usize)> {
-    let region = &model.region;
-    let origin = |b: usize| {
-        let node = &region.nodes[region.blocks[b].nodes.start];
-        (node.function, program.functions[node.function].1.cfg.block_of(node.inst))
-    };
-    let total = model.total();
-    let share = |b: usize| blocks[b] * region.blocks[b].nodes.len() as f64 / total;
+/// Blocks of `functions` worth keeping: those that hold a noticeable share of `total` by `load` (function, block), and what
+/// leads to them.
+pub fn hot(
+    program: &Program,
+    functions: &[FunctionIx],
+    load: &BTreeMap<(FunctionIx, usize), f64>,
+    total: f64,
+) -> BTreeSet<(FunctionIx, usize)> {
     let mut hot: BTreeSet<(FunctionIx, usize)> =
-        (0..region.blocks.len()).filter(|&b| share(b) > 2e-4).map(origin).collect();
-    // what ends a recursion may be rare, but without it there is no flow
-    let recursive = region.recursive();
-    let again: BTreeSet<FunctionIx> =
-        (0..region.blocks.len()).filter(|&b| recursive[b]).map(|b| region.blocks[b].function).collect();
-    hot.extend((0..region.blocks.len()).map(origin).filter(|(f, _)| again.contains(f)));
-    // what every way to a hot block leads through runs too, with or without samples
+        load.iter().filter(|(_, l)| **l > LEAST_SHARE * total).map(|(at, _)| *at).collect();
+    // a function without samples of its own may still lead from one hot function to another
+    let own: BTreeSet<FunctionIx> = hot.iter().map(|h| h.0).collect();
+    let below = closure(program, &own, |c, t| (c, t));
+    let above = closure(program, &own, |c, t| (t, c));
+    let reached: BTreeSet<FunctionIx> =
+        functions.iter().copied().filter(|f| own.contains(f) || (below.contains(f) && above.contains(f))).collect();
+    hot.extend(reached.iter().map(|&f| (f, 0)));
+    for call in program.calls.iter().filter(|c| reached.contains(&c.caller)) {
+        if call.targets.iter().any(|t| reached.contains(&t.function)) {
+            hot.insert((call.caller, program.functions[call.caller].1.cfg.block_of(call.inst)));
+        }
+    }
+    for &f in &reached {
+        if calls_itself(program, f) {
+            hot.extend((0..program.functions[f].1.cfg.blocks.len()).map(|b| (f, b)));
+        }
+    }
     for (f, block) in hot.clone() {
         let dominators = &program.functions[f].1.dominators;
         let mut above = dominators.parent(block);
@@ -121,17 +132,35 @@ pub fn hot(program: &Program, model: &Model, blocks: &[f64]) -> BTreeSet<(Functi
             above = dominators.parent(b);
         }
     }
-    let functions: BTreeSet<FunctionIx> = hot.iter().map(|h| h.0).collect();
-    for b in 0..region.blocks.len() {
-        let (f, block) = origin(b);
-        let calls_hot = region.arms.iter().any(|a| {
-            region.nodes[a.node].block == b
-                && a.kind != super::region::ArmKind::Edge
-                && a.to.is_some_and(|to| functions.contains(&region.blocks[to].function) && blocks[to] > 1e-6 * total)
-        });
-        if functions.contains(&f) && (block == 0 || calls_hot) {
-            hot.insert((f, block));
+    hot
+}
+
+/// All functions that calls lead to from `from`, where `along` gives (from, to) of a call's caller and target.
+fn closure(
+    program: &Program,
+    from: &BTreeSet<FunctionIx>,
+    along: impl Fn(FunctionIx, FunctionIx) -> (FunctionIx, FunctionIx),
+) -> BTreeSet<FunctionIx> {
+    let mut found = BTreeSet::new();
+    let mut work: Vec<FunctionIx> = from.iter().copied().collect();
+    let mut next: BTreeMap<FunctionIx, Vec<FunctionIx>> = BTreeMap::new();
+    for call in &program.calls {
+        for target in &call.targets {
+            let (a, b) = along(call.caller, target.function);
+            next.entry(a).or_default().push(b);
         }
     }
-    hot
+    while let Some(f) = work.pop() {
+        for &to in next.get(&f).into_iter().flatten() {
+            if found.insert(to) {
+                work.push(to);
+            }
+        }
+    }
+    found
+}
+
+/// What ends a recursion may be rare, but without it there is no flow.
+fn calls_itself(program: &Program, f: FunctionIx) -> bool {
+    program.calls.iter().any(|c| c.caller == f && c.targets.iter().any(|t| t.function == f))
 }

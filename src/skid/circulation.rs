@@ -69,31 +69,6 @@ impl Circulation {
         Some(Rates { arms, blocks, steps })
     }
 
-    /// Gradient, by `z`, of a function of the block executions whose derivatives by them are `by_block`, at the `rates`
-    /// that [`Circulation::rates`] just gave for `z`.
-    pub fn gradient(&mut self, region: &Region, z: &Logits, rates: &Rates, by_block: &[f64]) -> Vec<f64> {
-        let weight: Vec<f64> = region.blocks.iter().map(|b| b.nodes.len() as f64).collect();
-        let total: f64 = weight.iter().zip(&rates.blocks).map(|(w, e)| w * e).sum();
-        // the scaling to `total` removes the part of the derivative that only scales
-        let along: f64 = by_block.iter().zip(&rates.blocks).map(|(d, e)| d * e).sum::<f64>() / total;
-        let outer: Vec<f64> = by_block.iter().zip(&weight).map(|(d, w)| d - along * w).collect();
-        let adjoint = self.pattern.solve_transposed(&self.factors, &outer);
-        let by_arm: Vec<f64> = region
-            .arms
-            .iter()
-            .map(|a| a.to.map_or(0.0, |to| DAMPING * adjoint[to] * rates.blocks[region.nodes[a.node].block]))
-            .collect();
-        let mut gradient = Vec::with_capacity(z.len());
-        for decision in &region.decisions {
-            let mean: f64 = decision.arms.clone().map(|a| rates.arms[a] * by_arm[a]).sum();
-            gradient.extend(decision.arms.clone().skip(1).map(|a| rates.arms[a] * (by_arm[a] - mean)));
-        }
-        let scale = self.scale(region, z, rates);
-        let sources = sources(region, z);
-        gradient.extend(region.roots.iter().skip(1).map(|&r| adjoint[r] * sources[r] * scale));
-        gradient
-    }
-
     /// For each root, the rate at which it would have to run to give the blocks it feeds `samples`, were it alone.
     pub fn fed(&mut self, region: &Region, z: &Logits, samples: &[f64]) -> Vec<f64> {
         self.factorise(&probabilities(region, z));
@@ -109,13 +84,6 @@ impl Circulation {
             seen / expected.max(1e-9)
         };
         region.roots.iter().map(rate).collect()
-    }
-
-    /// What the rates were multiplied by.
-    fn scale(&self, region: &Region, z: &Logits, rates: &Rates) -> f64 {
-        let unscaled = self.pattern.solve(&self.factors, &sources(region, z));
-        let sum: f64 = unscaled.iter().map(|e| e.max(0.0)).sum();
-        rates.blocks.iter().sum::<f64>() / sum
     }
 
     fn factorise(&mut self, arms: &[f64]) {
@@ -239,31 +207,6 @@ mod tests {
         for node in 0..region.nodes.len() {
             let out: f64 = rates.steps[region.starts[node]..region.starts[node + 1]].iter().sum();
             assert!(out <= 1.0 + 1e-9);
-        }
-    }
-
-    #[test]
-    fn the_gradient_is_that_of_finite_differences() {
-        let region = region();
-        let mut circulation = Circulation::new(&region);
-        let z = [0.7, -0.4, 1.1, 0.6];
-        let by_block: Vec<f64> = (0..region.blocks.len()).map(|b| (b as f64 * 1.7).sin()).collect();
-        let mut value = |z: &[f64]| -> f64 {
-            let rates = circulation.rates(&region, z, 50.0).expect("flows");
-            rates.blocks.iter().zip(&by_block).map(|(e, d)| e * d).sum()
-        };
-        let numeric: Vec<f64> = (0..4)
-            .map(|k| {
-                let (mut up, mut down) = (z, z);
-                up[k] += 1e-5;
-                down[k] -= 1e-5;
-                (value(&up) - value(&down)) / 2e-5
-            })
-            .collect();
-        let rates = circulation.rates(&region, &z, 50.0).expect("flows");
-        let gradient = circulation.gradient(&region, &z, &rates, &by_block);
-        for (a, b) in gradient.iter().zip(&numeric) {
-            assert!((a - b).abs() < 1e-4 * (1.0 + b.abs()), "{gradient:?} against {numeric:?}");
         }
     }
 }

@@ -1,41 +1,37 @@
-//! Circulation conservation only: the executions that satisfy Kirchhoff's law and lie nearest to the samples as they stand.
+//! Flow conservation only: the executions that satisfy Kirchhoff's law and lie nearest to the samples as they stand.
 //!
-//! The floor under every other solver. A block's samples are taken as Poisson with mean executions × length; branch logits
-//! have a weak prior around even, and a back edge is taken for granted to be taken.
+//! The floor under every other solver. Skid moves a block's samples about by much more than chance does, and more so in
+//! large blocks' neighbours than in proportion: the variance of a block's samples is taken as φ μ^{3/2}, under which
+//! 4 μ^{1/4}/√φ has variance 1. Branch logits have a weak prior at what the shape of the code suggests.
 
-use super::descend::{Smooth, minimise};
+use super::energy::Energy;
+use super::levenberg::descend;
 use crate::skid::{Circulation, Model};
 
-#[allow(non_snake_case)]
-fn SHAPE() -> f64 {
-    std::env::var("SHAPE").ok().and_then(|v| v.parse().ok()).unwrap_or(0.5)
-}
-#[allow(non_snake_case)]
-fn NOISE() -> f64 {
-    std::env::var("NOISE").ok().and_then(|v| v.parse().ok()).unwrap_or(2.0)
-}
-/// Samples scatter more than Poisson's: skid moves them by blocks.
-const DISPERSION: f64 = 5.0;
-#[allow(non_snake_case)]
-fn PRIOR() -> f64 {
-    std::env::var("FPRIOR").ok().and_then(|v| v.parse().ok()).unwrap_or(0.05)
-}
-const ITERATIONS: u64 = 150;
+/// φ of the variance law.
+const SPREAD: f64 = 2.0;
+/// Standard deviation of the prior on branch logits.
+const PRIOR: f64 = 4.5;
+/// Standard deviation of the prior on log rates of roots, around what their samples say.
+const ROOT_PRIOR: f64 = 5.0;
+const ITERATIONS: usize = 40;
 
-/// Parameters of the flow nearest to the first event's samples.
-pub fn conserve(model: &Model, flow: &mut Circulation, logits: &[f64]) -> Vec<f64> {
-    let region = &model.region;
+/// Parameters of the flow nearest to the first event's samples, searched from branch `logits`; `None` if there is no flow.
+pub fn conserve(model: &Model, logits: &[f64]) -> Option<Vec<f64>> {
+    let mut circulation = Circulation::new(&model.region);
     let samples: Vec<f64> = model.events[0].samples().collect();
-    let blocks: Vec<f64> = region.blocks.iter().map(|b| samples[b.nodes.clone()].iter().sum()).collect();
-    let start = start(model, flow, &blocks, logits);
+    let blocks: Vec<f64> = model.region.blocks.iter().map(|b| samples[b.nodes.clone()].iter().sum()).collect();
+    let start = feasible(model, &mut circulation, &blocks, logits);
+    let mut expected = model.region.expectation();
+    expected.extend(&start[expected.len()..]);
     let total = samples.iter().sum();
-    let mut fit = Fit { model, flow, blocks, total, expected: region.expectation() };
-    minimise(&mut fit, start, ITERATIONS).0
+    let mut fit = Fit { model, circulation, blocks, total, expected };
+    Some(descend(&mut fit, start, ITERATIONS)?.z)
 }
 
 /// A start at `logits`, turned away from recursions that would feed themselves more than they are fed, and with the roots at
 /// rates that give what they feed its samples.
-fn start(model: &Model, circulation: &mut Circulation, blocks: &[f64], logits: &[f64]) -> Vec<f64> {
+fn feasible(model: &Model, circulation: &mut Circulation, blocks: &[f64], logits: &[f64]) -> Vec<f64> {
     let region = &model.region;
     let recursive = region.recursive();
     let again = |a: usize| f64::from(u8::from(region.arms[a].to.is_some_and(|to| recursive[to])));
@@ -60,35 +56,26 @@ fn start(model: &Model, circulation: &mut Circulation, blocks: &[f64], logits: &
 
 struct Fit<'a> {
     model: &'a Model,
-    flow: &'a mut Circulation,
+    circulation: Circulation,
+    /// Samples per block.
     blocks: Vec<f64>,
     total: f64,
     expected: Vec<f64>,
 }
 
-impl Smooth for Fit<'_> {
-    fn evaluate(&mut self, z: &[f64]) -> (f64, Vec<f64>) {
+impl Energy for Fit<'_> {
+    fn residuals(&mut self, z: &[f64]) -> Option<Vec<f64>> {
         let region = &self.model.region;
-        let free = region.freedom();
-        let Some(rates) = self.flow.rates(region, z, self.total) else {
-            return (f64::INFINITY, vec![0.0; z.len()]);
-        };
-        let mut value = 0.0;
-        let mut by_block = vec![0.0; region.blocks.len()];
+        let rates = self.circulation.rates(region, z, self.total)?;
+        let settled = |samples: f64| 4.0 * (samples + 0.5).powf(0.25) / SPREAD.sqrt();
+        let mut residuals = Vec::with_capacity(region.blocks.len() + z.len());
         for (b, block) in region.blocks.iter().enumerate() {
-            let length = block.nodes.len() as f64;
-            let expected = (rates.blocks[b] * length).max(1e-3);
-            let (mean, seen) = (expected + 0.5, self.blocks[b] + 0.5);
-            let root = mean.sqrt();
-            value += 2.0 / NOISE() * (root + seen / root);
-            by_block[b] = length / NOISE() * (1.0 / root - seen / (mean * root));
+            residuals.push(settled(rates.blocks[b] * block.nodes.len() as f64) - settled(self.blocks[b]));
         }
-        let mut gradient = self.flow.gradient(region, z, &rates, &by_block);
-        for (k, x) in z.iter().enumerate() {
-            let (precision, x) = if k < free { (PRIOR(), x - self.expected[k]) } else { (0.001, *x) };
-            value += 0.5 * precision * x * x;
-            gradient[k] += precision * x;
+        let free = region.freedom();
+        for (k, (z, expected)) in z.iter().zip(&self.expected).enumerate() {
+            residuals.push((z - expected) / if k < free { PRIOR } else { ROOT_PRIOR });
         }
-        (value, gradient)
+        Some(residuals)
     }
 }

@@ -1,393 +1,153 @@
-//! gibbs (experimental)
-use crate::skid::likelihood::Prediction;
-use crate::skid::*;
+//! Gibbs sampling of branch probabilities and of the skid: the primary solver.
+//!
+//! A sweep draws each coordinate from its distribution given all others (slice sampling; Neal, "Slice sampling", 2003,
+//! figures 3 and 5), in coordinates in which the posterior at its mode is round, so that the long valleys of trip counts
+//! against head times don't slow it down; then the weights of the skid's bins given the paths (Dirichlet, after allotting
+//! each sample to a bin in proportion).
+
 use rand::rngs::Xoshiro256PlusPlus;
-use rand::{Rng, RngExt, SeedableRng};
+use rand::{RngExt, SeedableRng};
 
-/// x
-pub struct Solver<'a> {
-    model: &'a Model,
-    flow: Circulation,
-    kernel: Kernel,
-    z0: Vec<f64>,
+use super::energy::{Energy, value};
+use super::levenberg::precision;
+use super::linear::{cholesky, solve_upper};
+use super::posterior::Posterior;
+use crate::skid::likelihood::Prediction;
+
+/// Width of the first slice, in standard deviations at the mode.
+const WIDTH: f64 = 3.0;
+/// Pseudo-samples in each bin of the skid.
+const BIN_PRIOR: f64 = 0.1;
+
+/// How long and how often.
+#[derive(Clone, Copy, Debug)]
+pub struct Length {
+    /// Sweeps thrown away.
+    pub burn: usize,
+    /// Sweeps kept.
+    pub keep: usize,
+}
+
+/// What a chain kept.
+#[derive(Clone, Debug, Default)]
+pub struct Chain {
+    /// Parameters of each kept sweep.
+    pub z: Vec<Vec<f64>>,
+    /// Executions per block of each kept sweep.
+    pub blocks: Vec<Vec<f64>>,
+    /// Cycles waited for each node, mean over kept sweeps.
+    pub waited: Vec<f64>,
+    /// Mean skid of each kept sweep, cycles.
+    pub skid: Vec<f64>,
+    /// Energy of each kept sweep.
+    pub energy: Vec<f64>,
+}
+
+/// Runs one chain from `start`. Equal `seed`s give equal chains. `None` if the start means nothing.
+pub fn chain(posterior: &mut Posterior<'_>, start: &[f64], length: Length, seed: u64) -> Option<Chain> {
+    let directions = directions(posterior, start)?;
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut state = State::at(posterior, start.to_vec())?;
+    let mut chain = Chain::default();
+    for sweep in 0..length.burn + length.keep {
+        for direction in &directions {
+            state.slice(posterior, direction, &mut rng);
+        }
+        state.draw_skid(posterior, &mut rng);
+        if sweep >= length.burn {
+            chain.keep(posterior, &state);
+        }
+    }
+    let kept = length.keep.max(1) as f64;
+    chain.waited.iter_mut().for_each(|w| *w /= kept);
+    Some(chain)
+}
+
+/// Steps of one standard deviation along which the posterior at `z` is round: columns of *L⁻ᵀ*, with *L Lᵀ* its precision.
+fn directions(posterior: &mut Posterior<'_>, z: &[f64]) -> Option<Vec<Vec<f64>>> {
+    let lower = cholesky(&precision(posterior, z)?)?;
+    let unit = |k: usize| {
+        let mut e = vec![0.0; z.len()];
+        e[k] = 1.0;
+        solve_upper(&lower, &e)
+    };
+    Some((0..z.len()).map(unit).collect())
+}
+
+struct State {
     z: Vec<f64>,
-    skid: Skid,
-    spread: f64,
-    dispersion: f64,
-    prior_sd: f64,
-    evals: usize,
-}
-
-struct Point {
-    cost: f64,
-    expected: Vec<f64>,
-    pooled: Vec<f64>,
     prediction: Prediction,
+    energy: f64,
 }
 
-impl<'a> Solver<'a> {
-    /// x
-    pub fn new(model: &'a Model, z0: Vec<f64>) -> Self {
-        let env = |n: &str, d: f64| std::env::var(n).ok().and_then(|v| v.parse().ok()).unwrap_or(d);
-        Solver {
-            flow: Circulation::new(&model.region),
-            kernel: Kernel::default(),
-            z: z0.clone(),
-            z0,
-            skid: Skid::broad(env("TICK", 0.5), 200.0),
-            spread: env("SPREAD", 0.4),
-            dispersion: 6.0,
-            prior_sd: env("PRIOR", 1.0),
-            model,
-            evals: 0,
+impl State {
+    fn at(posterior: &mut Posterior<'_>, z: Vec<f64>) -> Option<State> {
+        let prediction = posterior.predict(&z)?;
+        let energy = value(&posterior.residuals_of(&z, &prediction));
+        Some(State { z, prediction, energy })
+    }
+
+    fn slice(&mut self, posterior: &mut Posterior<'_>, direction: &[f64], rng: &mut Xoshiro256PlusPlus) {
+        let level = self.energy - rng.random::<f64>().max(f64::MIN_POSITIVE).ln();
+        let mut low = -WIDTH * rng.random::<f64>();
+        let mut high = low + WIDTH;
+        // shrinks to the present point, where the level is met
+        for _ in 0..20 {
+            let s = low + (high - low) * rng.random::<f64>();
+            let z = self.z.iter().zip(direction).map(|(z, d)| z + s * d).collect();
+            if let Some(state) = State::at(posterior, z).filter(|state| state.energy <= level) {
+                *self = state;
+                return;
+            }
+            if s < 0.0 { low = s } else { high = s }
         }
     }
-    fn point(&mut self, z: &[f64]) -> Option<Point> {
-        self.evals += 1;
-        let p = self.model.predict(&mut self.flow, &mut self.kernel, z, &self.skid)?;
-        let expected = self.model.expected(&p, &self.skid, 0);
-        let pooled = if let Some(t) = &self.model.time {
-            p.holds.deviations(&self.model.region, &p.rates, t.period, self.spread)
-        } else {
-            vec![]
-        };
-        let mut cost = 0.0;
-        for (x, o) in expected.iter().zip(self.model.events[0].samples()) {
-            cost += (x - o * x.ln()) / self.dispersion;
-        }
-        cost += pooled.iter().map(|d| 0.5 * d * d).sum::<f64>();
-        cost += self.prior(z);
-        Some(Point { cost, expected, pooled, prediction: p })
-    }
-    fn prior(&self, z: &[f64]) -> f64 {
-        let free = self.model.region.freedom();
-        z.iter()
-            .zip(&self.z0)
-            .enumerate()
-            .map(|(k, (a, b))| {
-                let sd = if k < free { self.prior_sd } else { 2.0 };
-                0.5 * ((a - b) / sd).powi(2)
-            })
-            .sum()
-    }
-    fn jac(&mut self, z: &[f64], at: &Point) -> (Vec<Vec<f64>>, Vec<Vec<f64>>) {
-        let mut j = vec![];
-        let mut jp = vec![];
-        for k in 0..z.len() {
-            let h = 0.03;
-            let mut y = z.to_vec();
-            y[k] += h;
-            match self.point(&y) {
-                Some(p) => {
-                    j.push(p.expected.iter().zip(&at.expected).map(|(a, b)| (a - b) / h).collect());
-                    jp.push(p.pooled.iter().zip(&at.pooled).map(|(a, b)| (a - b) / h).collect());
-                }
-                None => {
-                    j.push(vec![0.0; at.expected.len()]);
-                    jp.push(vec![0.0; at.pooled.len()]);
-                }
-            }
-        }
-        (j, jp)
-    }
-    fn hessian(&self, z: &[f64], at: &Point, j: &[Vec<f64>], jp: &[Vec<f64>]) -> (Vec<f64>, Vec<Vec<f64>>) {
-        let d = z.len();
-        let free = self.model.region.freedom();
-        let o: Vec<f64> = self.model.events[0].samples().collect();
-        let mut g = vec![0.0; d];
-        let mut h = vec![vec![0.0; d]; d];
-        for a in 0..d {
-            for i in 0..o.len() {
-                g[a] += j[a][i] * (1.0 - o[i] / at.expected[i]) / self.dispersion;
-            }
-            for i in 0..at.pooled.len() {
-                g[a] += jp[a][i] * at.pooled[i];
-            }
-            let sd = if a < free { self.prior_sd } else { 2.0 };
-            g[a] += (z[a] - self.z0[a]) / (sd * sd);
-            for b in 0..=a {
-                let mut s = 0.0;
-                for i in 0..o.len() {
-                    s += j[a][i] * j[b][i] / at.expected[i].max(0.5) / self.dispersion;
-                }
-                for i in 0..at.pooled.len() {
-                    s += jp[a][i] * jp[b][i];
-                }
-                if a == b {
-                    s += 1.0 / (sd * sd);
-                }
-                h[a][b] = s;
-                h[b][a] = s;
-            }
-        }
-        (g, h)
-    }
-    fn fit(&mut self, iterations: usize) -> Vec<Vec<f64>> {
-        let mut z = self.z.clone();
-        let mut at = self.point(&z).unwrap();
-        let mut mu = 0.1;
-        let mut hess = vec![];
-        for _ in 0..iterations {
-            let (j, jp) = self.jac(&z, &at);
-            let (g, h) = self.hessian(&z, &at, &j, &jp);
-            hess = h.clone();
-            let mut ok = false;
-            let before = at.cost;
-            for _ in 0..6 {
-                let mut a = h.clone();
-                for k in 0..z.len() {
-                    a[k][k] *= 1.0 + mu;
-                    a[k][k] += 1e-6;
-                }
-                let Some(l) = cholesky(&a) else {
-                    mu *= 4.0;
-                    continue;
-                };
-                let mut step = solve(&l, &g);
-                let top = step.iter().fold(0.0f64, |m, s| m.max(s.abs()));
-                if top > 1.5 {
-                    step.iter_mut().for_each(|s| *s *= 1.5 / top);
-                }
-                let y: Vec<f64> = z.iter().zip(&step).map(|(a, b)| a - b).collect();
-                if let Some(p) = self.point(&y) {
-                    if p.cost < at.cost {
-                        z = y;
-                        at = p;
-                        mu *= 0.3;
-                        ok = true;
-                        break;
-                    }
-                }
-                mu *= 4.0;
-            }
-            if !ok || before - at.cost < 0.05 {
-                break;
-            }
-        }
-        self.z = z;
-        hess
-    }
-    fn em(&mut self, rounds: usize) {
-        let z = self.z.clone();
-        let p = self.point(&z).unwrap().prediction;
-        let o: Vec<f64> = self.model.events[0].samples().collect();
-        let prior = Skid::broad(self.skid.tick, 200.0);
-        for _ in 0..rounds {
-            let x = self.model.expected(&p, &self.skid, 0);
-            let total = self.model.events[0].total();
-            let mut w: Vec<f64> = vec![];
-            for (k, m) in p.bins[0].iter().enumerate() {
-                let resp: f64 = (0..o.len()).map(|i| o[i] * total * self.skid.weights[k] * m[i] / x[i]).sum();
-                w.push(
-                    resp / self.dispersion
-                        + if prior.weights.len() == self.skid.weights.len() {
-                            2.0 * prior.weights[k]
-                        } else {
-                            0.05
-                        },
-                );
-            }
-            self.skid.weights = w;
-            self.skid.normalise();
-        }
-    }
-    /// x
-    pub fn run(&mut self, show: &mut dyn FnMut(&str, &[f64])) {
-        let t = std::time::Instant::now();
-        let mut best: Option<(f64, Vec<f64>, Skid)> = None;
-        self.dispersion = 4.0;
-        let tick = self.skid.tick;
-        let starts = vec![self.z0.clone(), self.model.region.expectation().into_iter().chain(self.z0[self.model.region.freedom()..].to_vec()).collect::<Vec<_>>(), { let mut z = self.z0.clone(); z.iter_mut().take(self.model.region.freedom()).for_each(|x| *x *= 0.3); z }];
-        let verbose = std::env::var("V").is_ok();
-        for cycles in [4.0, 6.0, 9.0, 13.0, 18.0, 25.0, 32.0, 40.0, 50.0, 62.0, 78.0, 100.0, 130.0, 180.0] {
-            for (k, start) in starts.iter().enumerate() {
-                self.skid = Skid::fixed(tick, cycles, 0.2 * cycles);
-                self.z = start.clone();
-                if self.point(start).is_none() { continue; }
-                self.fit(12);
-                let z = self.z.clone(); let p = self.point(&z).unwrap();
-                let x = self.model.dispersion(&p.prediction, &self.skid);
-                if verbose { println!("skid {cycles} start {k} cost {:.1} dispersion {x:.2} evals {}", p.cost, self.evals); show("  map", &p.prediction.rates.blocks); }
-                if best.as_ref().is_none_or(|b| p.cost < b.0) { best = Some((p.cost, z, self.skid.clone())); }
-            }
-        }
-        let (_, z, skid) = best.unwrap();
-        self.z = z;
-        let mean = skid.mean();
-        self.skid = Skid::broad(tick, 200.0);
-        let edges = self.skid.edges.clone();
-        for (k, w) in self.skid.weights.iter_mut().enumerate() { let m = (edges[k] + edges[k + 1]) as f64 * 0.5 * tick; *w = (-0.5 * ((m / mean).ln() / 0.25).powi(2)).exp() * (edges[k + 1] - edges[k]) as f64; }
-        self.skid.normalise();
-        for round in 0..3 {
-            self.em(5);
-            let z = self.z.clone(); let p = self.point(&z).unwrap();
-            self.dispersion = self.model.dispersion(&p.prediction, &self.skid);
-            self.fit(6);
-            let z = self.z.clone(); let p = self.point(&z).unwrap();
-            println!("round {round} skid {:.1} ± {:.1} dispersion {:.2} cost {:.1} evals {} {:?}", self.skid.mean(), self.skid.deviation(), self.dispersion, p.cost, self.evals, t.elapsed());
-            if verbose { show("map", &p.prediction.rates.blocks); }
-        }
-        self.skid = self.skid.trimmed(0.01);
-        println!(
-            "skid {:?}",
-            self.skid
-                .weights
-                .iter()
-                .zip(&self.skid.edges)
-                .map(|(w, e)| format!("{:.0}:{w:.2}", *e as f64 * self.skid.tick))
-                .collect::<Vec<_>>()
-                .join(" ")
-        );
-        let hess = self.fit(6);
-        let p = {
-            let z = self.z.clone();
-            self.point(&z).unwrap()
-        };
-        show("map", &p.prediction.rates.blocks);
-        if std::env::var("NOCHAIN").is_ok() {
+
+    fn draw_skid(&mut self, posterior: &mut Posterior<'_>, rng: &mut Xoshiro256PlusPlus) {
+        if posterior.skid.weights.len() < 2 {
             return;
         }
-        self.chain(&hess, show);
-        println!("evals {} {:?}", self.evals, t.elapsed());
-    }
-    fn chain(&mut self, hess: &[Vec<f64>], show: &mut dyn FnMut(&str, &[f64])) {
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
-        let d = self.z.len();
-        if d == 0 {
-            return;
+        let allotted = posterior.allotted(&self.prediction);
+        for (weight, samples) in posterior.skid.weights.iter_mut().zip(allotted) {
+            *weight = gamma(rng, samples / posterior.trust.dispersion + BIN_PRIOR);
         }
-        let l = cholesky(hess).unwrap();
-        // columns of L^-T are whitened directions
-        let dirs: Vec<Vec<f64>> = (0..d)
-            .map(|k| {
-                let mut e = vec![0.0; d];
-                e[k] = 1.0;
-                back(&l, &e)
-            })
-            .collect();
-        let mut z = self.z.clone();
-        let mut at = self.point(&z).unwrap();
-        let sweeps = 80;
-        let mut mean = vec![0.0; self.model.region.blocks.len()];
-        let mut kept = 0.0;
-        let o: Vec<f64> = self.model.events[0].samples().collect();
-        for sweep in 0..sweeps {
-            for dir in &dirs {
-                let level = at.cost - rng.random::<f64>().ln().abs() * -1.0;
-                let (mut lo, mut hi) = (-3.0 * rng.random::<f64>(), 0.0);
-                hi += lo + 3.0;
-                for _ in 0..12 {
-                    let s = lo + (hi - lo) * rng.random::<f64>();
-                    let y: Vec<f64> = z.iter().zip(dir).map(|(a, b)| a + s * b).collect();
-                    if let Some(p) = self.point(&y) {
-                        if p.cost <= level {
-                            z = y;
-                            at = p;
-                            break;
-                        }
-                    }
-                    if s < 0.0 { lo = s } else { hi = s }
-                }
-            }
-            // skid | z
-            let total = self.model.events[0].total();
-            let mut w = vec![];
-            for (k, m) in at.prediction.bins[0].iter().enumerate() {
-                let resp: f64 =
-                    (0..o.len()).map(|i| o[i] * total * self.skid.weights[k] * m[i] / at.expected[i]).sum();
-                w.push(gamma(&mut rng, resp / self.dispersion + 0.1));
-            }
-            self.skid.weights = w;
-            self.skid.normalise();
-            at = self.point(&z).unwrap();
-            // spread | z
-            let (n, ss) = at
-                .pooled
-                .iter()
-                .fold((0.0, 0.0), |(n, s), d| (n + if *d != 0.0 { 1.0 } else { 0.0 }, s + 0.5 * d * d));
-            let _ = (n, ss);
-            if sweep >= sweeps / 4 {
-                kept += 1.0;
-                for (m, e) in mean.iter_mut().zip(&at.prediction.rates.blocks) {
-                    *m += e;
-                }
-            }
-        }
-        mean.iter_mut().for_each(|m| *m /= kept);
-        self.z = z;
-        show("posterior mean", &mean);
-    }
-    /// x
-    pub fn heads(&mut self) -> Vec<f64> { let z = self.z.clone(); self.point(&z).unwrap().prediction.holds.mean }
-    /// x
-    pub fn waited(&mut self) -> Vec<f64> {
-        let z = self.z.clone();
-        self.point(&z).unwrap().prediction.holds.waited
+        posterior.skid.normalise();
+        self.energy = value(&posterior.residuals_of(&self.z, &self.prediction));
     }
 }
-fn gamma(rng: &mut impl Rng, a: f64) -> f64 {
-    if a < 1.0 {
-        return gamma(rng, a + 1.0) * rng.random::<f64>().powf(1.0 / a);
+
+impl Chain {
+    fn keep(&mut self, posterior: &Posterior<'_>, state: &State) {
+        self.z.push(state.z.clone());
+        self.blocks.push(state.prediction.rates.blocks.clone());
+        self.skid.push(posterior.skid.mean());
+        self.energy.push(state.energy);
+        let waited = &state.prediction.holds.waited;
+        self.waited.resize(waited.len(), 0.0);
+        self.waited.iter_mut().zip(waited).for_each(|(sum, w)| *sum += w);
     }
-    let d = a - 1.0 / 3.0;
+}
+
+/// A gamma variate of unit scale (Marsaglia and Tsang, "A simple method for generating gamma variables", 2000).
+fn gamma(rng: &mut Xoshiro256PlusPlus, shape: f64) -> f64 {
+    if shape < 1.0 {
+        let boost = rng.random::<f64>().max(f64::MIN_POSITIVE).powf(1.0 / shape);
+        return boost * gamma(rng, shape + 1.0);
+    }
+    let d = shape - 1.0 / 3.0;
     let c = 1.0 / (9.0 * d).sqrt();
     loop {
         let x = normal(rng);
         let v = (1.0 + c * x).powi(3);
-        if v <= 0.0 {
-            continue;
-        }
-        let u: f64 = rng.random();
-        if u.ln() < 0.5 * x * x + d - d * v + d * v.ln() {
+        let u = rng.random::<f64>().max(f64::MIN_POSITIVE);
+        if v > 0.0 && u.ln() < 0.5 * x * x + d - d * v + d * v.ln() {
             return d * v;
         }
     }
 }
-fn normal(rng: &mut impl Rng) -> f64 {
-    let u: f64 = rng.random::<f64>().max(1e-300);
-    let v: f64 = rng.random();
-    (-2.0 * u.ln()).sqrt() * (2.0 * std::f64::consts::PI * v).cos()
-}
-fn cholesky(a: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
-    let n = a.len();
-    let mut l = vec![vec![0.0; n]; n];
-    for i in 0..n {
-        for j in 0..=i {
-            let mut s = a[i][j];
-            for k in 0..j {
-                s -= l[i][k] * l[j][k];
-            }
-            if i == j {
-                if s <= 0.0 || !s.is_finite() {
-                    return None;
-                }
-                l[i][i] = s.sqrt();
-            } else {
-                l[i][j] = s / l[j][j];
-            }
-        }
-    }
-    Some(l)
-}
-fn solve(l: &[Vec<f64>], b: &[f64]) -> Vec<f64> {
-    let n = b.len();
-    let mut y = b.to_vec();
-    for i in 0..n {
-        for k in 0..i {
-            y[i] -= l[i][k] * y[k];
-        }
-        y[i] /= l[i][i];
-    }
-    back(l, &y)
-}
-fn back(l: &[Vec<f64>], y: &[f64]) -> Vec<f64> {
-    let n = y.len();
-    let mut x = y.to_vec();
-    for i in (0..n).rev() {
-        for k in i + 1..n {
-            x[i] -= l[k][i] * x[k];
-        }
-        x[i] /= l[i][i];
-    }
-    x
+
+/// A standard normal variate (Box and Muller).
+fn normal(rng: &mut Xoshiro256PlusPlus) -> f64 {
+    let radius = (-2.0 * rng.random::<f64>().max(f64::MIN_POSITIVE).ln()).sqrt();
+    radius * (std::f64::consts::TAU * rng.random::<f64>()).cos()
 }

@@ -3,7 +3,10 @@
 //! In: regions as numbers, with their observations ([`crate::skid::Model`]). Out: executions per block with 90 % credible
 //! intervals, and how far they can be trusted. It knows arrays; neither perf nor x86.
 
+pub mod energy;
+mod linear;
+pub mod levenberg;
 pub mod conserve;
-pub mod descend;
+pub mod posterior;
 pub mod diagnose;
 pub mod gibbs;

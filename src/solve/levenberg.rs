@@ -1,0 +1,104 @@
+//! The mode of an energy by damped Gauss–Newton steps (Levenberg–Marquardt; Nocedal and Wright, "Numerical Optimization",
+//! 2006, section 10.3). Needs few evaluations where the residuals are nearly linear, and copes with parameters of unlike
+//! scale, which branch logits are.
+
+use super::energy::{Energy, jacobian, normal_equations, value};
+use super::linear::{cholesky, solve};
+
+/// No parameter moves further in one step: beyond, a logit's effect is no longer nearly linear.
+const LONGEST_STEP: f64 = 2.0;
+/// An iteration that gains less ends the search.
+const LEAST_GAIN: f64 = 0.02;
+
+/// A local mode.
+#[derive(Clone, Debug)]
+pub struct Mode {
+    /// Where.
+    pub z: Vec<f64>,
+    /// The energy there.
+    pub energy: f64,
+}
+
+/// Searches from `start` for at most `iterations`; `None` if the start itself means nothing.
+pub fn descend(energy: &mut dyn Energy, start: Vec<f64>, iterations: usize) -> Option<Mode> {
+    let mut residuals = energy.residuals(&start)?;
+    let mut mode = Mode { energy: value(&residuals), z: start };
+    let mut damping = 0.01;
+    for _ in 0..iterations {
+        let (gradient, hessian) = normal_equations(&jacobian(energy, &mode.z, &residuals), &residuals);
+        let before = mode.energy;
+        for _ in 0..8 {
+            let found = step(&hessian, &gradient, damping).and_then(|step| {
+                let z: Vec<f64> = mode.z.iter().zip(&step).map(|(z, s)| z - s).collect();
+                let there = energy.residuals(&z)?;
+                Some((z, there))
+            });
+            match found {
+                Some((z, there)) if value(&there) < mode.energy => {
+                    mode = Mode { energy: value(&there), z };
+                    residuals = there;
+                    damping *= 0.2;
+                    break;
+                }
+                _ => damping *= 5.0,
+            }
+        }
+        if before - mode.energy < LEAST_GAIN {
+            break;
+        }
+    }
+    Some(mode)
+}
+
+/// The Gauss–Newton Hessian at `z`: the precision of the posterior there. `None` where `z` means nothing.
+pub fn precision(energy: &mut dyn Energy, z: &[f64]) -> Option<Vec<Vec<f64>>> {
+    let residuals = energy.residuals(z)?;
+    Some(normal_equations(&jacobian(energy, z, &residuals), &residuals).1)
+}
+
+fn step(hessian: &[Vec<f64>], gradient: &[f64], damping: f64) -> Option<Vec<f64>> {
+    let mut damped = hessian.to_vec();
+    for (k, row) in damped.iter_mut().enumerate() {
+        row[k] += damping * row[k] + 1e-9;
+    }
+    let mut step = solve(&cholesky(&damped)?, gradient);
+    let longest = step.iter().fold(0.0f64, |m, s| m.max(s.abs()));
+    if longest > LONGEST_STEP {
+        step.iter_mut().for_each(|s| *s *= LONGEST_STEP / longest);
+    }
+    longest.is_finite().then_some(step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rosenbrock's valley as a sum of squares.
+    struct Valley;
+    impl Energy for Valley {
+        fn residuals(&mut self, z: &[f64]) -> Option<Vec<f64>> {
+            Some(vec![1.0 - z[0], 10.0 * (z[1] - z[0] * z[0])])
+        }
+    }
+
+    #[test]
+    fn the_valley_is_followed_to_its_end() {
+        let mode = descend(&mut Valley, vec![-1.2, 1.0], 100).expect("a start");
+        assert!(mode.energy < 0.05, "{mode:?}");
+    }
+
+    /// Means nothing left of −1.
+    struct Edge;
+    impl Energy for Edge {
+        fn residuals(&mut self, z: &[f64]) -> Option<Vec<f64>> {
+            (z[0] > -1.0).then(|| vec![z[0] + 3.0])
+        }
+    }
+
+    #[test]
+    fn the_search_stops_at_the_edge_of_what_has_a_meaning() {
+        let mode = descend(&mut Edge, vec![2.0], 100).expect("a start");
+        assert!(mode.z[0] > -1.0 && mode.z[0] < 0.0, "{mode:?}");
+        assert!(descend(&mut Edge, vec![-2.0], 10).is_none());
+    }
+}

@@ -1,0 +1,95 @@
+//! The energy of branch probabilities given all that was seen: the negative logarithm of their posterior.
+//!
+//! Residuals are those of the expected reports (variance-stabilised Poisson, widened by a dispersion), of the head times
+//! within classes, and of the prior, which is centred on flow conservation.
+
+use super::energy::Energy;
+use crate::skid::likelihood::Prediction;
+use crate::skid::{Circulation, Kernel, Model, Skid};
+
+/// How strongly each kind of evidence speaks.
+#[derive(Clone, Copy, Debug)]
+pub struct Trust {
+    /// Variance of samples over Poisson's, ≥ 1.
+    pub dispersion: f64,
+    /// Standard deviation of the log head times within a class.
+    pub spread: f64,
+    /// Standard deviation of branch logits around flow conservation.
+    pub prior: f64,
+}
+
+/// Standard deviation of log rates of roots around flow conservation.
+const ROOT_PRIOR: f64 = 2.0;
+
+/// See the module.
+pub struct Posterior<'a> {
+    /// What was seen.
+    pub model: &'a Model,
+    /// Where the prior is centred.
+    pub centre: &'a [f64],
+    /// The skid that reports are expected under.
+    pub skid: Skid,
+    /// See [`Trust`].
+    pub trust: Trust,
+    /// Evaluations so far.
+    pub evaluations: usize,
+    circulation: Circulation,
+    kernel: Kernel,
+    /// √samples per event and node.
+    seen: Vec<Vec<f64>>,
+}
+
+impl<'a> Posterior<'a> {
+    /// Nothing is evaluated yet.
+    pub fn new(model: &'a Model, centre: &'a [f64], skid: Skid, trust: Trust) -> Posterior<'a> {
+        let seen = model.events.iter().map(|e| e.samples().map(|o| (o + 0.375).sqrt()).collect()).collect();
+        let circulation = Circulation::new(&model.region);
+        Posterior { model, centre, skid, trust, evaluations: 0, circulation, kernel: Kernel::default(), seen }
+    }
+
+    /// Executions, head times and reports at `z`.
+    pub fn predict(&mut self, z: &[f64]) -> Option<Prediction> {
+        self.evaluations += 1;
+        self.model.predict(&mut self.circulation, &mut self.kernel, z, &self.skid)
+    }
+
+    /// Samples that fall to each bin of the skid, by how well it explains them.
+    pub fn allotted(&self, prediction: &Prediction) -> Vec<f64> {
+        let mut allotted = vec![0.0; self.skid.weights.len()];
+        for (ix, event) in self.model.events.iter().enumerate() {
+            let expected = self.model.expected(prediction, &self.skid, ix);
+            let total = event.total();
+            for (k, bin) in prediction.bins[ix].iter().enumerate() {
+                let shares = event.samples().zip(bin).zip(&expected).map(|((o, m), x)| o * m / x);
+                allotted[k] += total * self.skid.weights[k] * shares.sum::<f64>();
+            }
+        }
+        allotted
+    }
+
+    /// Residuals at `z`, whose prediction is given.
+    pub fn residuals_of(&self, z: &[f64], prediction: &Prediction) -> Vec<f64> {
+        let region = &self.model.region;
+        let mut residuals = Vec::new();
+        let scale = 2.0 / self.trust.dispersion.sqrt();
+        for (event, seen) in self.seen.iter().enumerate() {
+            let expected = self.model.expected(prediction, &self.skid, event);
+            residuals.extend(expected.iter().zip(seen).map(|(x, o)| scale * ((x + 0.375).sqrt() - o)));
+        }
+        if let Some(time) = &self.model.time {
+            residuals.extend(prediction.holds.deviations(region, &prediction.rates, time.period, self.trust.spread));
+        }
+        let free = region.freedom();
+        for (k, (z, centre)) in z.iter().zip(self.centre).enumerate() {
+            residuals.push((z - centre) / if k < free { self.trust.prior } else { ROOT_PRIOR });
+        }
+        residuals
+    }
+}
+
+impl Energy for Posterior<'_> {
+    fn residuals(&mut self, z: &[f64]) -> Option<Vec<f64>> {
+        let prediction = self.predict(z)?;
+        Some(self.residuals_of(z, &prediction))
+    }
+}
