@@ -29,6 +29,8 @@ mod sideband;
 mod source;
 mod stream;
 mod tally;
+#[cfg(test)]
+mod testing;
 mod walk;
 mod warning;
 
