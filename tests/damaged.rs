@@ -305,6 +305,41 @@ fn compressed_data_that_expand_without_end_are_read_in_bounded_pieces() {
     assert_eq!(records.tally().of_kind(70), 2000);
 }
 
+/// Compressed as perf does it: flushed, but the frame is never ended.
+fn unended(plain: &[u8]) -> Vec<u8> {
+    let mut stream = zstd_safe::CCtx::create();
+    stream.init(1).unwrap();
+    let mut bytes = vec![0; zstd_safe::compress_bound(plain.len())];
+    let mut out = zstd_safe::OutBuffer::around(&mut bytes[..]);
+    let mut input = zstd_safe::InBuffer::around(plain);
+    while input.pos < plain.len() {
+        stream.compress_stream(&mut out, &mut input).unwrap();
+    }
+    while stream.flush_stream(&mut out).unwrap() > 0 {}
+    let n = out.pos();
+    bytes.truncate(n);
+    bytes
+}
+
+#[test]
+fn the_last_record_of_compressed_data_comes_out_however_much_they_expand() {
+    let mut r = example(false);
+    r.features.clear();
+    for last in (8..16_000).step_by(328).chain([8440]) {
+        r.records = vec![r.record(70, 0, &[1; 65_000]); 16];
+        r.records.push(r.record(72, 0, &vec![2; last]));
+        let stream = unended(&r.records.concat());
+        assert!(stream.len() < 60_000);
+        let body = [&r.word(stream.len() as u64)[..], &stream].concat();
+        r.records = vec![r.record(kinds::COMPRESSED2, 0, &body)];
+        let file = PerfFile::from_file(temporary(&r.file())).unwrap();
+        let mut records = file.records().unwrap();
+        while records.next().unwrap().is_some() {}
+        assert_eq!(records.tally().of_kind(72), 1, "{last}");
+        assert_eq!(records.warnings(), []);
+    }
+}
+
 #[test]
 fn other_formats_are_refused_by_name() {
     let open = |bytes: &[u8]| {

@@ -244,6 +244,26 @@ fn the_index_of_trace_data_and_unknown_sections_follow_the_records() {
 }
 
 #[test]
+fn descriptions_of_events_that_stand_behind_the_data_are_found_again() {
+    let mut bytes = example(false).file();
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+    let (attrs, ids) = (word(24)..word(24) + word(32), 104..104 + 3 * 8);
+    let end = bytes.len();
+    let moved = [&bytes[attrs.clone()], &bytes[ids.clone()]].concat();
+    bytes[ids.start..attrs.end].fill(0xee);
+    bytes.extend(moved);
+    bytes[24..32].copy_from_slice(&(end as u64).to_le_bytes());
+    for (event, id) in [(0, 0), (1, 2)] {
+        let at = end + event * 152 + 136;
+        let new = (end + attrs.len() + 8 * id) as u64;
+        bytes[at..at + 8].copy_from_slice(&new.to_le_bytes());
+    }
+    let file = open(&bytes);
+    assert_eq!(file.attrs(), open(&example(false).file()).attrs());
+    change_chains(&file, &[0xabc, 0xdef, 0x123]);
+}
+
+#[test]
 fn growth_beyond_the_largest_record_is_refused_and_foretold() {
     let file = open(&example(false).file());
     let patch = Patch {

@@ -149,7 +149,7 @@ impl<'f> Records<'f> {
         }
     }
 
-    /// The next record of a chunk. `None` if some more had to be expanded, or nothing is left in it.
+    /// The next record of a chunk. `None` if some more had to be expanded, or nothing is left in it: then it is gone.
     fn expand(&mut self, mut chunk: Chunk) -> Result<Option<Inner>, String> {
         if self.inflater.is_none() {
             self.inflater = Some(Inflater::new()?);
@@ -173,15 +173,9 @@ impl<'f> Records<'f> {
             .bytes(&chunk.raw)
             .get(chunk.from..chunk.to)
             .unwrap_or_default();
-        let (used, more) = inflater.expand(input)?;
+        let (used, made) = inflater.expand(input)?;
         chunk.from += used;
-        let spent = chunk.from == chunk.to && !more;
-        // What the last turn expanded is still to be given: the chunk stays until a turn brings nothing.
-        self.chunk = if spent && used == 0 && input.is_empty() {
-            None
-        } else {
-            Some(chunk)
-        };
+        self.chunk = (made > 0 || used > 0).then_some(chunk);
         Ok(None)
     }
 
