@@ -3,8 +3,8 @@
 use linux_perf_event_reader::constants as c;
 
 use super::bytes::Words;
-use super::fields::{BranchStack, Callchain, Registers, Weight};
-use super::layout::{Layout, RegsAt, Variable};
+use super::fields::{BranchStack, Callchain, Counters, Registers, Weight};
+use super::layout::{Layout, ReadAt, RegsAt, Variable};
 use super::{Attr, AttrIx, CpuMode, Record};
 
 /// Offsets in the record of the fields that a rewriter changes.
@@ -47,8 +47,8 @@ pub struct Sample<'a> {
     pub stream_id: Option<u64>,
     /// How many events the sample stands for: its own period, else the event's, else 1.
     pub period: u64,
-    /// Counter values, undecoded.
-    pub read: &'a [u8],
+    /// Counter values.
+    pub read: Option<Counters<'a>>,
     /// Who called the sampled function.
     pub callchain: Callchain<'a>,
     /// What the event's own source added: a tracepoint's fields, the IBS registers.
@@ -92,9 +92,14 @@ impl<'a> Sample<'a> {
         layout: &Layout,
     ) -> Result<Sample<'a>, &'static str> {
         let found = layout.locate(record.bytes)?;
-        let read = Reader { bytes: record.bytes, layout };
+        let read = Reader {
+            bytes: record.bytes,
+            layout,
+        };
         let fixed = &layout.fixed;
-        let user_regs = found.regs_user.map(|at| read.regs(at, layout.regs_user, layout.user_ip));
+        let user_regs = found
+            .regs_user
+            .map(|at| read.regs(at, layout.regs_user, layout.user_ip));
         Ok(Sample {
             attr: attr_ix,
             mode: CpuMode::of(record.misc),
@@ -107,8 +112,12 @@ impl<'a> Sample<'a> {
             addr: read.word(fixed.addr),
             id: read.word(fixed.identifier).or(read.word(fixed.id)),
             stream_id: read.word(fixed.stream_id),
-            period: read.word(fixed.period).unwrap_or(if attr.freq { 1 } else { attr.sample_period.max(1) }),
-            read: found.read.unwrap_or_default().of(record.bytes),
+            period: read.word(fixed.period).unwrap_or(if attr.freq {
+                1
+            } else {
+                attr.sample_period.max(1)
+            }),
+            read: found.read.map(|at| read.counters(at)),
             callchain: Callchain(read.words(found.chain.of(record.bytes))),
             raw: found.raw.of(record.bytes),
             branches: read.branches(&found),
@@ -118,7 +127,9 @@ impl<'a> Sample<'a> {
             weight: read.weight(found.weight, attr.sample_type),
             data_src: read.word(found.data_src),
             transaction: read.word(found.transaction),
-            intr_regs: found.regs_intr.map(|at| read.regs(at, layout.regs_intr, None)),
+            intr_regs: found
+                .regs_intr
+                .map(|at| read.regs(at, layout.regs_intr, None)),
             phys_addr: read.word(found.phys_addr),
             cgroup: read.word(found.cgroup),
             data_page_size: read.word(found.data_page_size),
@@ -150,11 +161,24 @@ impl<'a> Reader<'a, '_> {
     /// The half of a word that holds two numbers: `offset` is 0 or 4 in either byte order.
     #[inline]
     fn int(&self, at: Option<u16>, offset: usize) -> Option<i32> {
-        self.layout.endian.i32(self.bytes, usize::from(at?) + offset)
+        self.layout
+            .endian
+            .i32(self.bytes, usize::from(at?) + offset)
     }
 
     fn words(&self, bytes: &'a [u8]) -> Words<'a> {
         Words::new(bytes, self.layout.endian)
+    }
+
+    fn counters(&self, at: ReadAt) -> Counters<'a> {
+        Counters {
+            time_enabled: self.word(at.time_enabled),
+            time_running: self.word(at.time_running),
+            single: self.word(at.single),
+            values: self.words(at.values.of(self.bytes)),
+            has_id: self.layout.read_has_id(),
+            has_lost: self.layout.read_has_lost(),
+        }
     }
 
     fn branches(&self, found: &Variable) -> BranchStack<'a> {
@@ -168,7 +192,9 @@ impl<'a> Reader<'a, '_> {
 
     fn stack(&self, found: &Variable) -> &'a [u8] {
         let stack = found.stack_user.of(self.bytes);
-        let used = usize::try_from(found.stack_used).unwrap_or(usize::MAX).min(stack.len());
+        let used = usize::try_from(found.stack_used)
+            .unwrap_or(usize::MAX)
+            .min(stack.len());
         &stack[..used]
     }
 
@@ -192,3 +218,6 @@ impl<'a> Reader<'a, '_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;
