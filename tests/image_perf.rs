@@ -183,8 +183,7 @@ fn place(
     let image = images.get(mapped.image());
     let Some(location) = images.location(&mapped) else { return unknown };
     assert_eq!(images.address(&mapped.mapping, location.svma), Some(ip), "there and back again");
-    let offset = images.file_offset(location).unwrap();
-    assert_eq!(spaces.address_of(CpuMode::User, pid, at, location.image, offset), Some(ip));
+    assert_eq!(images.address_in(spaces, CpuMode::User, pid, at, location), Some(ip));
     // Where the unwind table alone tells of a function, wholesym makes a name up and perf has none.
     let function = image.function_at(location.svma);
     let known = function.is_some_and(|function| function.source != FunctionSource::EhFrame);

@@ -1,220 +1,18 @@
-//! Every binary of a recording, opened when it is first asked for.
+//! Every binary of a recording, and addresses in them.
 //!
-//! In: what was mapped, the build-ids of the recording's header, the folders to search. Out: addresses inside binaries and
-//! back, and of each binary its code, functions, stubs and unwind rows; or why they are not there.
+//! In: what was mapped, the build-ids of the recording's header, the folders to search. Out: binaries by id, and places in
+//! them for run-time addresses and back.
 
 use std::collections::HashMap;
-use std::ops::Range;
-use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use super::elf::{Class, Elf};
-use super::functions::{FunctionRange, Functions};
-use super::locate::{Missing, SearchPath};
-use super::mapping::{Mapped, Mapping};
-use super::name::{ImageName, NameKind, undeleted};
-use super::plt::{Plt, PltTarget};
+use super::binary::Image;
+use super::locate::SearchPath;
+use super::mapping::{Mapped, Mapping, When};
+use super::name::{ImageName, undeleted};
 use super::space::AddressSpaces;
-use super::symtab::{Binding, Table, symbols};
-use super::unwind::{RowId, Unwind};
 use super::{ImageId, Location, Svma};
-use crate::perfdata::BuildId;
-
-/// Whether an image's code can be had.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ImageState {
-    /// Yes, from this file.
-    Found {
-        /// The file that was opened.
-        file: PathBuf,
-    },
-    /// No; the reason says what to do.
-    Missing(Missing),
-    /// No: the kernel's code is patched as it runs, and samples in it stay where they are.
-    Kernel,
-    /// No: a kernel module, as for the kernel.
-    KernelModule,
-    /// No: the kernel's code in user space, and perf's cache has no copy.
-    Vdso,
-    /// No: memory without a file.
-    Anonymous,
-    /// No: code made at run time; the map that the program may have written has names only.
-    Jit {
-        /// `/tmp/perf-PID.map`.
-        map: PathBuf,
-    },
-}
-
-/// A binary, or what stands for one.
-#[derive(Debug)]
-pub struct Image {
-    name: ImageName,
-    /// As recorded.
-    pub path: String,
-    /// What the recording or else the file states.
-    pub build_id: Option<Vec<u8>>,
-    search: Arc<SearchPath>,
-    opened: OnceLock<(ImageState, Option<Elf>)>,
-    debug: OnceLock<Option<Elf>>,
-    functions: OnceLock<Functions>,
-    plt: OnceLock<Plt>,
-    unwind: OnceLock<Option<Unwind>>,
-    exported: OnceLock<HashMap<String, Svma>>,
-}
-
-impl Image {
-    fn new(name: ImageName, build_id: Option<Vec<u8>>, search: Arc<SearchPath>) -> Image {
-        let path = String::from_utf8_lossy(&name.path).into_owned();
-        Image {
-            name,
-            path,
-            build_id,
-            search,
-            opened: OnceLock::new(),
-            debug: OnceLock::new(),
-            functions: OnceLock::new(),
-            plt: OnceLock::new(),
-            unwind: OnceLock::new(),
-            exported: OnceLock::new(),
-        }
-    }
-
-    /// What the recorded name stands for.
-    pub fn kind(&self) -> NameKind {
-        self.name.kind
-    }
-
-    /// Whether the code can be had.
-    pub fn state(&self) -> &ImageState {
-        &self.open().0
-    }
-
-    /// The file, if it was found.
-    pub fn elf(&self) -> Option<&Elf> {
-        self.open().1.as_ref()
-    }
-
-    fn open(&self) -> &(ImageState, Option<Elf>) {
-        self.opened.get_or_init(|| {
-            let state = match self.name.kind {
-                NameKind::Kernel => ImageState::Kernel,
-                NameKind::KernelModule => ImageState::KernelModule,
-                NameKind::Anonymous | NameKind::Memfd | NameKind::JitMap => self.run_time_code(),
-                NameKind::Vdso | NameKind::File | NameKind::Deleted => {
-                    match self.search.locate(&self.name, self.build_id.as_deref()) {
-                        Ok(elf) => {
-                            return (
-                                ImageState::Found {
-                                    file: elf.path().to_owned(),
-                                },
-                                Some(elf),
-                            );
-                        }
-                        Err(_) if self.name.kind == NameKind::Vdso => ImageState::Vdso,
-                        Err(why) => ImageState::Missing(why),
-                    }
-                }
-            };
-            (state, None)
-        })
-    }
-
-    fn run_time_code(&self) -> ImageState {
-        let stack_or_heap = self.name.path.starts_with(b"[") && self.name.path != b"[anon]";
-        match self.name.pid {
-            Some(pid) if !stack_or_heap => ImageState::Jit {
-                map: format!("/tmp/perf-{pid}.map").into(),
-            },
-            _ => ImageState::Anonymous,
-        }
-    }
-
-    /// The separate file with this image's symbols, if the image has none itself and there is one.
-    pub fn debug(&self) -> Option<&Elf> {
-        let find = || {
-            let elf = self.elf()?;
-            let stripped = elf.section(".symtab").is_none();
-            elf.build_id()
-                .filter(|_| stripped)
-                .and_then(|build_id| self.search.debug_file(build_id))
-        };
-        self.debug.get_or_init(find).as_ref()
-    }
-
-    /// How wide addresses are; `None` without the file or for machines other than x86.
-    pub fn class(&self) -> Option<Class> {
-        self.elf()?.class()
-    }
-
-    /// The bytes of a range of code, cut where its segment ends.
-    pub fn code(&self, range: Range<Svma>) -> Option<Vec<u8>> {
-        self.elf()?.code(range)
-    }
-
-    /// `len` bytes of code or data as they are in the file, before relocation.
-    pub fn read_data(&self, at: Svma, len: usize) -> Option<Vec<u8>> {
-        self.elf()?.read(at, len as u64)
-    }
-
-    /// Where its functions begin and end; nothing without the file.
-    pub fn functions(&self) -> &Functions {
-        self.functions.get_or_init(|| match self.elf() {
-            Some(elf) => Functions::new(elf, self.debug(), self.plt(), self.unwind()),
-            None => Functions::default(),
-        })
-    }
-
-    /// The innermost function that covers an address.
-    pub fn function_at(&self, at: Svma) -> Option<&FunctionRange> {
-        self.functions().at(at)
-    }
-
-    fn plt(&self) -> &Plt {
-        self.plt
-            .get_or_init(|| self.elf().map(Plt::new).unwrap_or_default())
-    }
-
-    /// Where the stub at an address leads.
-    pub fn plt_target(&self, at: Svma) -> Option<&PltTarget> {
-        self.plt().target(at)
-    }
-
-    fn unwind(&self) -> Option<&Unwind> {
-        self.unwind
-            .get_or_init(|| Unwind::new(self.elf()?))
-            .as_ref()
-    }
-
-    /// Which unwind rules hold at an address: equal ids of one image mean equal rules.
-    pub fn unwind_row(&self, at: Svma) -> Option<RowId> {
-        self.unwind()?.row(at)
-    }
-
-    /// The function that other files reach by a name.
-    pub fn exported(&self, name: &str) -> Option<Svma> {
-        let collect = || {
-            let symbols = self
-                .elf()
-                .map(|elf| symbols(elf, Table::Dynsym))
-                .unwrap_or_default();
-            let functions = symbols
-                .into_iter()
-                .filter(|symbol| symbol.function && symbol.binding != Binding::Local);
-            functions
-                .map(|symbol| (symbol.name, Svma(symbol.value)))
-                .collect()
-        };
-        self.exported.get_or_init(collect).get(name).copied()
-    }
-
-    /// Whether addresses stand for themselves, because there is no file that they could be offsets of.
-    fn is_memory(&self) -> bool {
-        matches!(
-            self.name.kind,
-            NameKind::Anonymous | NameKind::Memfd | NameKind::JitMap
-        )
-    }
-}
+use crate::perfdata::{BuildId, CpuMode};
 
 /// All images, by [`ImageId`].
 #[derive(Debug, Default)]
@@ -274,30 +72,36 @@ impl Images {
         })
     }
 
-    /// The offset in the file of an address of an image, for [`AddressSpaces::address_of`].
-    pub fn file_offset(&self, at: Location) -> Option<u64> {
-        match self.get(at.image).elf() {
-            Some(elf) => elf.offset_of(at.svma),
-            None => Some(at.svma.0),
+    /// The run-time address of `svma` in a mapping of its image; `None` if the mapping does not show it.
+    pub fn address(&self, mapping: &Mapping, svma: Svma) -> Option<u64> {
+        let address = match self.file_offset(Location { image: mapping.image, svma }) {
+            Some(offset) => mapping.start.wrapping_add(offset.wrapping_sub(mapping.file_offset)),
+            None if self.get(mapping.image).is_memory() => svma.0,
+            None => return None,
+        };
+        (mapping.start..mapping.end).contains(&address).then_some(address)
+    }
+
+    /// Where the process of a sample shows a place, if it does: in whichever mapping of the image.
+    pub fn address_in(
+        &self,
+        spaces: &AddressSpaces,
+        mode: CpuMode,
+        pid: i32,
+        at: When,
+        place: Location,
+    ) -> Option<u64> {
+        match self.file_offset(place) {
+            Some(offset) => spaces.address_of(mode, pid, at, place.image, offset),
+            None => self.get(place.image).is_memory().then_some(place.svma.0),
         }
     }
 
-    /// The run-time address of `svma` in a mapping of its image; `None` if the mapping does not show it.
-    pub fn address(&self, mapping: &Mapping, svma: Svma) -> Option<u64> {
-        let image = self.get(mapping.image);
-        let address = if image.elf().is_none() && image.is_memory() {
-            svma.0
-        } else {
-            let offset = self.file_offset(Location {
-                image: mapping.image,
-                svma,
-            })?;
-            mapping
-                .start
-                .wrapping_add(offset.wrapping_sub(mapping.file_offset))
-        };
-        (mapping.start..mapping.end)
-            .contains(&address)
-            .then_some(address)
+    fn file_offset(&self, at: Location) -> Option<u64> {
+        let image = self.get(at.image);
+        match image.elf() {
+            Some(elf) => elf.offset_of(at.svma),
+            None => (!image.is_memory()).then_some(at.svma.0),
+        }
     }
 }

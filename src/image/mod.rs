@@ -4,6 +4,7 @@
 //! address of a process at a time, the image it lies in and the address inside that image; the image's code, functions and
 //! symbols. It knows ELF and nothing of instructions or statistics.
 
+mod binary;
 mod elf;
 mod functions;
 mod images;
@@ -19,9 +20,10 @@ mod symtab;
 mod threads;
 mod unwind;
 
+pub use binary::{Image, ImageState};
 pub use elf::{Class, Elf, ElfError, Section, Segment};
 pub use functions::{FunctionRange, FunctionSource, Functions};
-pub use images::{Image, ImageState, Images};
+pub use images::Images;
 pub use locate::{Missing, SearchPath, hex};
 pub use mapping::{Mapped, Mapping, MappingIx, When};
 pub use name::{ImageName, NameKind};

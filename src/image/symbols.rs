@@ -15,7 +15,8 @@ use wholesym::{
 };
 
 use super::functions::{FunctionRange, FunctionSource};
-use super::images::{Image, Images};
+use super::binary::Image;
+use super::images::Images;
 use super::{ImageId, Location, Svma};
 
 /// What an address belongs to.
