@@ -7,7 +7,8 @@ use std::path::Path;
 
 use binaries::{address_of, build, images, mapping, nm, only, run, spaces, text};
 use skidconv::image::{
-    Class, Elf, FunctionSource, Image, Images, Location, PltTarget, SearchPath, Svma, Symbolizer, When, Wholesym,
+    Class, Elf, FunctionSource, Image, Images, Location, PltTarget, SearchPath, Svma, Symbolizer,
+    When, Wholesym,
 };
 use skidconv::perfdata::CpuMode;
 
@@ -42,19 +43,34 @@ const MARKED_CODE: [u8; 6] = [0xb8, 0x39, 0x05, 0, 0, 0xc3];
 #[test]
 fn every_function_of_the_symbol_table_is_found() {
     let dir = tempfile::tempdir().unwrap();
-    for (name, args) in [("pie", &["-pie", "-fPIE"][..]), ("fixed", &["-no-pie"]), ("shared", &["-shared", "-fPIC"])] {
+    for (name, args) in [
+        ("pie", &["-pie", "-fPIE"][..]),
+        ("fixed", &["-no-pie"]),
+        ("shared", &["-shared", "-fPIC"]),
+    ] {
         let file = build(dir.path(), name, SOURCE, args);
         let images = images(&file);
         let image = only(&images);
         for name in ["first", "second", "main"] {
             let at = address_of(&file, name);
             let function = image.function_at(Svma(at)).unwrap();
-            assert_eq!((function.start.0, function.name.as_deref()), (at, Some(name)));
+            assert_eq!(
+                (function.start.0, function.name.as_deref()),
+                (at, Some(name))
+            );
             assert_eq!(function.source, FunctionSource::Symtab);
-            assert_eq!(image.function_at(Svma(function.end.0 - 1)).unwrap().start.0, at);
-            assert_ne!(image.function_at(function.end).map(|next| next.start.0), Some(at));
+            assert_eq!(
+                image.function_at(Svma(function.end.0 - 1)).unwrap().start.0,
+                at
+            );
+            assert_ne!(
+                image.function_at(function.end).map(|next| next.start.0),
+                Some(at)
+            );
         }
-        let inner = image.function_at(Svma(address_of(&file, "second") + 3)).unwrap();
+        let inner = image
+            .function_at(Svma(address_of(&file, "second") + 3))
+            .unwrap();
         assert_eq!(inner.name.as_deref(), Some("second"));
         assert_eq!(image.class(), Some(Class::Bits64));
     }
@@ -63,10 +79,22 @@ fn every_function_of_the_symbol_table_is_found() {
 #[test]
 fn offsets_become_addresses_where_the_two_differ() {
     let dir = tempfile::tempdir().unwrap();
-    for segment in ["-Wl,-Ttext-segment=0x40000", "-Wl,-Ttext=0x777000", "-Wl,-z,noseparate-code"] {
-        let file = build(dir.path(), "marked", MARKED, &["-nostdlib", "-pie", segment]);
+    for segment in [
+        "-Wl,-Ttext-segment=0x40000",
+        "-Wl,-Ttext=0x777000",
+        "-Wl,-z,noseparate-code",
+    ] {
+        let file = build(
+            dir.path(),
+            "marked",
+            MARKED,
+            &["-nostdlib", "-pie", segment],
+        );
         let bytes = std::fs::read(&file).unwrap();
-        let offset = bytes.windows(6).position(|code| code == MARKED_CODE).unwrap() as u64;
+        let offset = bytes
+            .windows(6)
+            .position(|code| code == MARKED_CODE)
+            .unwrap() as u64;
         let svma = address_of(&file, "marked");
         let (base, page) = (0x5555_0000_0000, offset & !0xfff);
         let spaces = spaces(vec![mapping(text(&file), base, 0x1000, page)]);
@@ -75,30 +103,54 @@ fn offsets_become_addresses_where_the_two_differ() {
         let mapped = spaces.resolve(CpuMode::User, 1, at, address).unwrap();
         let location = images.location(&mapped).unwrap();
         assert_eq!(location.svma.0, svma, "{segment}");
-        assert_eq!(images.address(&mapped.mapping, location.svma), Some(address));
-        assert_eq!(images.address_in(&spaces, CpuMode::User, 1, at, location), Some(address));
+        assert_eq!(
+            images.address(&mapped.mapping, location.svma),
+            Some(address)
+        );
+        assert_eq!(
+            images.address_in(&spaces, CpuMode::User, 1, at, location),
+            Some(address)
+        );
         assert_eq!(images.address(&mapped.mapping, Svma(svma + 0x1000)), None);
         let image = images.get(location.image);
         assert_eq!(image.code(Svma(svma)..Svma(svma + 6)).unwrap(), MARKED_CODE);
-        assert_eq!(image.function_at(location.svma).unwrap().name.as_deref(), Some("marked"));
+        assert_eq!(
+            image.function_at(location.svma).unwrap().name.as_deref(),
+            Some("marked")
+        );
     }
 }
 
 #[test]
 fn data_can_be_read_and_is_no_code() {
     let dir = tempfile::tempdir().unwrap();
-    let file = build(dir.path(), "marked", MARKED, &["-nostdlib", "-static", "-Wl,-z,separate-code"]);
+    let file = build(
+        dir.path(),
+        "marked",
+        MARKED,
+        &["-nostdlib", "-static", "-Wl,-z,separate-code"],
+    );
     let images = images(&file);
     let (image, listing) = (only(&images), run("nm", &[text(&file)]));
-    let table = listing.lines().find(|line| line.ends_with(" table")).unwrap();
+    let table = listing
+        .lines()
+        .find(|line| line.ends_with(" table"))
+        .unwrap();
     let table = Svma(u64::from_str_radix(table.split(' ').next().unwrap(), 16).unwrap());
-    assert_eq!(image.read_data(table, 8).unwrap(), [17, 0, 0, 0, 23, 0, 0, 0]);
+    assert_eq!(
+        image.read_data(table, 8).unwrap(),
+        [17, 0, 0, 0, 23, 0, 0, 0]
+    );
     assert_eq!(image.code(table..Svma(table.0 + 8)), None);
     assert_eq!(image.read_data(table, 1 << 40), None);
     assert_eq!(image.read_data(Svma(0), 1), None);
     let marked = address_of(&file, "marked");
     let cut = image.code(Svma(marked)..Svma(u64::MAX)).unwrap();
-    assert_eq!(cut[..6], MARKED_CODE, "a range that leaves the segment is cut");
+    assert_eq!(
+        cut[..6],
+        MARKED_CODE,
+        "a range that leaves the segment is cut"
+    );
 }
 
 #[test]
@@ -115,7 +167,12 @@ fn a_stripped_program_has_the_functions_of_its_unwind_table() {
         assert_eq!(function.source, FunctionSource::EhFrame);
     }
     let full = binaries::images(&file);
-    let end = |image: &Image| image.function_at(Svma(address_of(&file, "second"))).unwrap().end;
+    let end = |image: &Image| {
+        image
+            .function_at(Svma(address_of(&file, "second")))
+            .unwrap()
+            .end
+    };
     assert_eq!(end(only(&images)), end(only(&full)));
 }
 
@@ -125,7 +182,10 @@ fn stubs_have_the_names_that_objdump_gives_them() {
     let flavours: [(&str, &[&str]); 5] = [
         ("lazy", &["-fcf-protection=none", "-Wl,-z,lazy"]),
         ("now", &["-fcf-protection=none", "-Wl,-z,now"]),
-        ("ibt", &["-fcf-protection=full", "-Wl,-z,ibtplt", "-Wl,-z,lazy"]),
+        (
+            "ibt",
+            &["-fcf-protection=full", "-Wl,-z,ibtplt", "-Wl,-z,lazy"],
+        ),
         ("fixed", &["-no-pie", "-fcf-protection=none"]),
         ("shared", &["-shared", "-fPIC"]),
     ];
@@ -146,11 +206,17 @@ fn stubs_of_32_bit_programs_have_names_too() {
         let file = dir.path().join(format!("{name}.s"));
         std::fs::write(&file, source).unwrap();
         run("as", &["--32", "-o", text(&object), text(&file)]);
-        run("ld", &[&["-m", "elf_i386", "-o", text(&out), text(&object)], args].concat());
+        run(
+            "ld",
+            &[&["-m", "elf_i386", "-o", text(&out), text(&object)], args].concat(),
+        );
         out
     };
     let library = link("library.so", library, &["-shared"]);
-    for (name, args) in [("user.so", &["-shared", text(&library)][..]), ("user", &["-e", "user", text(&library)])] {
+    for (name, args) in [
+        ("user.so", &["-shared", text(&library)][..]),
+        ("user", &["-e", "user", text(&library)]),
+    ] {
         let file = link(name, user, args);
         assert_eq!(only(&images(&file)).class(), Some(Class::Bits32));
         assert_stubs(&file, &["puts", "printf"]);
@@ -161,18 +227,37 @@ fn assert_stubs(file: &Path, expected: &[&str]) {
     let listing = run("objdump", &["-d", "--no-show-raw-insn", text(file)]);
     let label = |line: &str| {
         let (address, name) = line.strip_suffix("@plt>:")?.split_once(" <")?;
-        Some((u64::from_str_radix(address, 16).ok()?, name.split('@').next()?.to_owned()))
+        Some((
+            u64::from_str_radix(address, 16).ok()?,
+            name.split('@').next()?.to_owned(),
+        ))
     };
     let labels: BTreeSet<(u64, String)> = listing.lines().filter_map(label).collect();
     let images = images(file);
-    let stubs = only(&images).functions().iter().filter(|function| function.source == FunctionSource::Plt);
+    let stubs = only(&images)
+        .functions()
+        .iter()
+        .filter(|function| function.source == FunctionSource::Plt);
     let found: BTreeSet<(u64, String)> = stubs
-        .map(|stub| (stub.start.0, stub.name.clone().unwrap().strip_suffix("@plt").unwrap().to_owned()))
+        .map(|stub| {
+            (
+                stub.start.0,
+                stub.name
+                    .clone()
+                    .unwrap()
+                    .strip_suffix("@plt")
+                    .unwrap()
+                    .to_owned(),
+            )
+        })
         .collect();
     assert_eq!(found, labels, "{}", file.display());
     for name in expected {
         let (at, _) = found.iter().find(|(_, found)| found == name).unwrap();
-        assert_eq!(only(&images).plt_target(Svma(at + 2)), Some(&PltTarget::Symbol((*name).to_owned())));
+        assert_eq!(
+            only(&images).plt_target(Svma(at + 2)),
+            Some(&PltTarget::Symbol((*name).to_owned()))
+        );
     }
 }
 
@@ -185,12 +270,24 @@ int chosen(int n) __attribute__((ifunc("choose")));
 int _start(void) { return chosen(3); }
 "#;
     let dir = tempfile::tempdir().unwrap();
-    let file = build(dir.path(), "program", source, &["-nostdlib", "-static", "-O0", "-fno-pie"]);
+    let file = build(
+        dir.path(),
+        "program",
+        source,
+        &["-nostdlib", "-static", "-O0", "-fno-pie"],
+    );
     let images = images(&file);
-    let stub = only(&images).functions().iter().find(|f| f.source == FunctionSource::Plt).unwrap();
+    let stub = only(&images)
+        .functions()
+        .iter()
+        .find(|f| f.source == FunctionSource::Plt)
+        .unwrap();
     assert_eq!(stub.name.as_deref(), Some("chosen@plt"));
     let resolver = Svma(address_of(&file, "choose"));
-    assert_eq!(only(&images).plt_target(stub.start), Some(&PltTarget::Resolver(Some(resolver))));
+    assert_eq!(
+        only(&images).plt_target(stub.start),
+        Some(&PltTarget::Resolver(Some(resolver)))
+    );
 }
 
 #[test]
@@ -198,7 +295,10 @@ fn exported_functions_are_found_by_name() {
     let dir = tempfile::tempdir().unwrap();
     let file = build(dir.path(), "shared", SOURCE, &["-shared", "-fPIC"]);
     let images = images(&file);
-    assert_eq!(only(&images).exported("first"), Some(Svma(address_of(&file, "first"))));
+    assert_eq!(
+        only(&images).exported("first"),
+        Some(Svma(address_of(&file, "first")))
+    );
     assert_eq!(only(&images).exported("puts"), None, "needed, not defined");
 }
 
@@ -214,13 +314,21 @@ fn unwind_rows_are_equal_just_where_their_rules_are() {
     let dir = tempfile::tempdir().unwrap();
     let file = build(dir.path(), "program", &source, &["-nostdlib", "-static"]);
     let images = images(&file);
-    let row = |name: &str, inside: u64| only(&images).unwind_row(Svma(address_of(&file, name) + inside)).unwrap();
+    let row = |name: &str, inside: u64| {
+        only(&images)
+            .unwind_row(Svma(address_of(&file, name) + inside))
+            .unwrap()
+    };
     // nop 0, push 1, nop 2, nop 3, pop 4, ret 5
     assert_eq!(row("_start", 0), row("_start", 1));
     assert_ne!(row("_start", 1), row("_start", 2));
     assert_eq!(row("_start", 2), row("_start", 4));
     assert_eq!(row("_start", 0), row("_start", 5), "as before the push");
-    assert_eq!(row("_start", 2), row("other", 3), "another function with the same rules");
+    assert_eq!(
+        row("_start", 2),
+        row("other", 3),
+        "another function with the same rules"
+    );
     assert_eq!(only(&images).unwind_row(Svma(1)), None);
 }
 
@@ -230,18 +338,41 @@ fn symbols_have_lines_and_inlined_functions() {
     let file = build(dir.path(), "program", SOURCE, &["-g", "-O1"]);
     let images = images(&file);
     let mut names = Wholesym::new().unwrap();
-    let first = only(&images).function_at(Svma(address_of(&file, "first"))).unwrap();
+    let first = only(&images)
+        .function_at(Svma(address_of(&file, "first")))
+        .unwrap();
     let symbols: Vec<_> = (first.start.0..first.end.0)
-        .filter_map(|at| names.lookup(&images, Location { image: skidconv::image::ImageId(0), svma: Svma(at) }))
+        .filter_map(|at| {
+            names.lookup(
+                &images,
+                Location {
+                    image: skidconv::image::ImageId(0),
+                    svma: Svma(at),
+                },
+            )
+        })
         .collect();
     assert_eq!(symbols.len() as u64, first.end.0 - first.start.0);
-    assert!(symbols.iter().all(|s| s.name == "first" && s.start == first.start && s.mangled.is_none()));
-    let inlined = symbols.iter().find(|s| s.frames.len() == 2).expect("some instruction comes from `twice`");
+    assert!(
+        symbols
+            .iter()
+            .all(|s| s.name == "first" && s.start == first.start && s.mangled.is_none())
+    );
+    let inlined = symbols
+        .iter()
+        .find(|s| s.frames.len() == 2)
+        .expect("some instruction comes from `twice`");
     assert_eq!(inlined.frames[0].function.as_deref(), Some("twice"));
     assert_eq!(inlined.frames[1].function.as_deref(), Some("first"));
     assert!(matches!(inlined.frames[0].line, Some(3..=6)), "{inlined:?}");
     assert_eq!(inlined.frames[1].line, Some(7));
-    assert!(inlined.frames[0].file.as_ref().unwrap().ends_with("program.c"));
+    assert!(
+        inlined.frames[0]
+            .file
+            .as_ref()
+            .unwrap()
+            .ends_with("program.c")
+    );
 }
 
 #[test]
@@ -254,11 +385,28 @@ fn names_keep_their_underscores_and_lose_their_mangling() {
     let mut names = Wholesym::new().unwrap();
     let mut symbol = |name| {
         let svma = Svma(address_of(&file, name));
-        names.lookup(&images, Location { image: skidconv::image::ImageId(0), svma }).unwrap()
+        names
+            .lookup(
+                &images,
+                Location {
+                    image: skidconv::image::ImageId(0),
+                    svma,
+                },
+            )
+            .unwrap()
     };
-    assert_eq!((symbol("_start").name.as_str(), symbol("_start").mangled.as_deref()), ("_start", None));
+    assert_eq!(
+        (
+            symbol("_start").name.as_str(),
+            symbol("_start").mangled.as_deref()
+        ),
+        ("_start", None)
+    );
     let method = symbol("_ZN3foo3barEv");
-    assert_eq!((method.name.as_str(), method.mangled.as_deref()), ("foo::bar()", Some("_ZN3foo3barEv")));
+    assert_eq!(
+        (method.name.as_str(), method.mangled.as_deref()),
+        ("foo::bar()", Some("_ZN3foo3barEv"))
+    );
 }
 
 #[test]
@@ -284,7 +432,9 @@ fn damaged_files_are_errors_and_never_panics() {
     }
     let mut random = 1u64;
     let mut draw = |below: usize| {
-        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        random = random
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         (random >> 33) as usize % below
     };
     let tables = good.len() - 64 * 40;

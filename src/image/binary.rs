@@ -62,7 +62,11 @@ pub struct Image {
 }
 
 impl Image {
-    pub(super) fn new(name: ImageName, build_id: Option<Vec<u8>>, search: Arc<SearchPath>) -> Image {
+    pub(super) fn new(
+        name: ImageName,
+        build_id: Option<Vec<u8>>,
+        search: Arc<SearchPath>,
+    ) -> Image {
         let path = String::from_utf8_lossy(&name.path).into_owned();
         Image {
             name,
@@ -97,7 +101,9 @@ impl Image {
         self.opened.get_or_init(|| match self.name.kind {
             NameKind::Kernel => (ImageState::Kernel, None),
             NameKind::KernelModule => (ImageState::KernelModule, None),
-            NameKind::Anonymous | NameKind::Memfd | NameKind::JitMap => (self.run_time_code(), None),
+            NameKind::Anonymous | NameKind::Memfd | NameKind::JitMap => {
+                (self.run_time_code(), None)
+            }
             NameKind::Vdso | NameKind::File | NameKind::Deleted => self.open_file(),
         })
     }

@@ -58,7 +58,14 @@ impl Claim {
         let name = self.range.name.as_deref().unwrap_or_default();
         let underscores = name.len() - name.trim_start_matches('_').len();
         let empty = self.range.end <= self.range.start;
-        (self.range.source, empty, self.binding, underscores, Reverse(name.len()), name)
+        (
+            self.range.source,
+            empty,
+            self.binding,
+            underscores,
+            Reverse(name.len()),
+            name,
+        )
     }
 }
 
@@ -66,7 +73,10 @@ impl Functions {
     /// Collects what the file and its separate symbols know.
     pub fn new(elf: &Elf, debug: Option<&Elf>, plt: &Plt, unwind: Option<&Unwind>) -> Functions {
         let mut claims = named(elf, debug);
-        let stubs: Vec<Claim> = plt.stubs().map(|(range, target)| stub(range, target, &claims)).collect();
+        let stubs: Vec<Claim> = plt
+            .stubs()
+            .map(|(range, target)| stub(range, target, &claims))
+            .collect();
         claims.extend(stubs);
         let stubs = plt.sections();
         let frames = unwind.map(Unwind::ranges).unwrap_or_default();
@@ -141,12 +151,27 @@ fn named(elf: &Elf, debug: Option<&Elf>) -> Vec<Claim> {
         found = symbols(elf, Table::Dynsym);
     }
     let claim = |symbol: Symbol| {
-        let (start, end) = (Svma(symbol.value), Svma(symbol.value.saturating_add(symbol.size)));
+        let (start, end) = (
+            Svma(symbol.value),
+            Svma(symbol.value.saturating_add(symbol.size)),
+        );
         // `name@version` and `name@@version`: the dynamic symbols keep versions elsewhere, so that names have none there.
         let name = symbol.name.split('@').next().unwrap_or_default().to_owned();
-        Claim { range: FunctionRange { start, end, name: Some(name), source }, binding: symbol.binding }
+        Claim {
+            range: FunctionRange {
+                start,
+                end,
+                name: Some(name),
+                source,
+            },
+            binding: symbol.binding,
+        }
     };
-    found.into_iter().filter(|symbol| symbol.function && !symbol.name.is_empty()).map(claim).collect()
+    found
+        .into_iter()
+        .filter(|symbol| symbol.function && !symbol.name.is_empty())
+        .map(claim)
+        .collect()
 }
 
 /// A stub has the name of its symbol; of a resolver, the name of the function that it chooses an implementation of.
@@ -155,13 +180,24 @@ fn stub(range: &Range<Svma>, target: &PltTarget, named: &[Claim]) -> Claim {
         PltTarget::Symbol(name) => Some(name.clone()),
         PltTarget::Resolver(resolver) => {
             let chosen = |claim: &&Claim| Some(claim.range.start) == *resolver;
-            let best = named.iter().filter(chosen).min_by(|a, b| a.rank().cmp(&b.rank()));
+            let best = named
+                .iter()
+                .filter(chosen)
+                .min_by(|a, b| a.rank().cmp(&b.rank()));
             best.and_then(|claim| claim.range.name.clone())
         }
     };
     let name = name.map(|name| format!("{name}@plt"));
     let Range { start, end } = *range;
-    Claim { range: FunctionRange { start, end, name, source: FunctionSource::Plt }, binding: Binding::Local }
+    Claim {
+        range: FunctionRange {
+            start,
+            end,
+            name,
+            source: FunctionSource::Plt,
+        },
+        binding: Binding::Local,
+    }
 }
 
 /// One range for each start. A named range without a size ends with the unwind entry of its start, else where the next

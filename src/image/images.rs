@@ -74,12 +74,19 @@ impl Images {
 
     /// The run-time address of `svma` in a mapping of its image; `None` if the mapping does not show it.
     pub fn address(&self, mapping: &Mapping, svma: Svma) -> Option<u64> {
-        let address = match self.file_offset(Location { image: mapping.image, svma }) {
-            Some(offset) => mapping.start.wrapping_add(offset.wrapping_sub(mapping.file_offset)),
+        let address = match self.file_offset(Location {
+            image: mapping.image,
+            svma,
+        }) {
+            Some(offset) => mapping
+                .start
+                .wrapping_add(offset.wrapping_sub(mapping.file_offset)),
             None if self.get(mapping.image).is_memory() => svma.0,
             None => return None,
         };
-        (mapping.start..mapping.end).contains(&address).then_some(address)
+        (mapping.start..mapping.end)
+            .contains(&address)
+            .then_some(address)
     }
 
     /// Where the process of a sample shows a place, if it does: in whichever mapping of the image.

@@ -14,8 +14,8 @@ use wholesym::{
     AddressInfo, FrameDebugInfo, LookupAddress, SymbolManager, SymbolManagerConfig, SymbolMap,
 };
 
-use super::functions::{FunctionRange, FunctionSource};
 use super::binary::Image;
+use super::functions::{FunctionRange, FunctionSource};
 use super::images::Images;
 use super::{ImageId, Location, Svma};
 
