@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use super::Svma;
 use super::elf::{Class, Elf};
 use super::functions::{FunctionRange, Functions};
+use super::listing::Listed;
 use super::locate::{Missing, SearchPath};
 use super::name::{ImageName, NameKind};
 use super::plt::{Plt, PltTarget};
@@ -207,11 +208,21 @@ impl Image {
         self.exported.get_or_init(collect).get(name).copied()
     }
 
+    /// Which list has its symbols, if it is no file.
+    pub(super) fn listed(&self) -> Option<Listed> {
+        match self.state() {
+            ImageState::Kernel | ImageState::KernelModule => Some(Listed::Kernel),
+            ImageState::Jit { map } => Some(Listed::Process(map.clone())),
+            _ => None,
+        }
+    }
+
     /// Whether addresses stand for themselves, because there is no file that they could be offsets of.
     pub(super) fn is_memory(&self) -> bool {
+        use NameKind::{Anonymous, JitMap, Kernel, KernelModule, Memfd};
         matches!(
             self.name.kind,
-            NameKind::Anonymous | NameKind::Memfd | NameKind::JitMap
+            Kernel | KernelModule | Anonymous | Memfd | JitMap
         )
     }
 }

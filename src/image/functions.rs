@@ -4,13 +4,12 @@
 //! symbols; from PLT stubs; and, where none of them covers the code, from the unwind table, without names. Code that nothing
 //! covers stays uncovered. It decodes no instruction.
 
-use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::Svma;
 use super::elf::Elf;
 use super::plt::{Plt, PltTarget};
-use super::symtab::{Binding, Symbol, Table, symbols};
+use super::symtab::{Binding, Symbol, Table, name_rank, symbols};
 use super::unwind::Unwind;
 
 /// What says that a function is there.
@@ -53,19 +52,11 @@ struct Claim {
 }
 
 impl Claim {
-    /// Least is best: with a size, not weak, global, fewest underscores in front, longest. The rest makes the order total.
+    /// Least is best.
     fn rank(&self) -> impl Ord + '_ {
         let name = self.range.name.as_deref().unwrap_or_default();
-        let underscores = name.len() - name.trim_start_matches('_').len();
         let empty = self.range.end <= self.range.start;
-        (
-            self.range.source,
-            empty,
-            self.binding,
-            underscores,
-            Reverse(name.len()),
-            name,
-        )
+        (self.range.source, empty, name_rank(self.binding, name))
     }
 }
 

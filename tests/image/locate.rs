@@ -1,11 +1,9 @@
 //! Which file is taken for a recorded binary, and what is said when there is none.
 
-mod binaries;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use binaries::{build, images_with, only, run, text};
+use super::binaries::{build, images_with, only, run, text};
 use skidconv::image::{FunctionSource, ImageState, Missing, SearchPath, hex};
 
 const SOURCE: &str =

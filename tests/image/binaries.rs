@@ -1,5 +1,4 @@
 //! Small programs, built as the tests need them. `cc` and the binutils that it comes with are required.
-#![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

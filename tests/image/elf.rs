@@ -1,15 +1,7 @@
 //! What is read from ELF files of all shapes, against what the binutils say.
 
-mod binaries;
-
-use std::collections::BTreeSet;
-use std::path::Path;
-
-use binaries::{address_of, build, images, mapping, nm, only, run, spaces, text};
-use skidconv::image::{
-    Class, Elf, FunctionSource, Image, Images, Location, PltTarget, SearchPath, Svma, Symbolizer,
-    When, Wholesym,
-};
+use super::binaries::{address_of, build, images, mapping, nm, only, run, spaces, text};
+use skidconv::image::{Class, Elf, FunctionSource, Image, Images, SearchPath, Svma, When};
 use skidconv::perfdata::CpuMode;
 
 /// Two functions that need a frame, one that is inlined, one that calls another file.
@@ -166,7 +158,7 @@ fn a_stripped_program_has_the_functions_of_its_unwind_table() {
         assert_eq!((function.start, &function.name), (at, &None));
         assert_eq!(function.source, FunctionSource::EhFrame);
     }
-    let full = binaries::images(&file);
+    let full = super::binaries::images(&file);
     let end = |image: &Image| {
         image
             .function_at(Svma(address_of(&file, "second")))
@@ -174,120 +166,6 @@ fn a_stripped_program_has_the_functions_of_its_unwind_table() {
             .end
     };
     assert_eq!(end(only(&images)), end(only(&full)));
-}
-
-#[test]
-fn stubs_have_the_names_that_objdump_gives_them() {
-    let dir = tempfile::tempdir().unwrap();
-    let flavours: [(&str, &[&str]); 5] = [
-        ("lazy", &["-fcf-protection=none", "-Wl,-z,lazy"]),
-        ("now", &["-fcf-protection=none", "-Wl,-z,now"]),
-        (
-            "ibt",
-            &["-fcf-protection=full", "-Wl,-z,ibtplt", "-Wl,-z,lazy"],
-        ),
-        ("fixed", &["-no-pie", "-fcf-protection=none"]),
-        ("shared", &["-shared", "-fPIC"]),
-    ];
-    for (name, args) in flavours {
-        let file = build(dir.path(), name, SOURCE, args);
-        assert_stubs(&file, &["puts", "printf"]);
-    }
-}
-
-/// The toolchain may lack a 32-bit C library, so this one does without.
-#[test]
-fn stubs_of_32_bit_programs_have_names_too() {
-    let dir = tempfile::tempdir().unwrap();
-    let library = ".globl puts, printf\n.type puts, @function\n.type printf, @function\nputs: ret\nprintf: ret\n";
-    let user = ".globl user\n.type user, @function\nuser: call puts@PLT\ncall printf@PLT\nret\n.size user, . - user\n";
-    let link = |name: &str, source: &str, args: &[&str]| {
-        let (object, out) = (dir.path().join(format!("{name}.o")), dir.path().join(name));
-        let file = dir.path().join(format!("{name}.s"));
-        std::fs::write(&file, source).unwrap();
-        run("as", &["--32", "-o", text(&object), text(&file)]);
-        run(
-            "ld",
-            &[&["-m", "elf_i386", "-o", text(&out), text(&object)], args].concat(),
-        );
-        out
-    };
-    let library = link("library.so", library, &["-shared"]);
-    for (name, args) in [
-        ("user.so", &["-shared", text(&library)][..]),
-        ("user", &["-e", "user", text(&library)]),
-    ] {
-        let file = link(name, user, args);
-        assert_eq!(only(&images(&file)).class(), Some(Class::Bits32));
-        assert_stubs(&file, &["puts", "printf"]);
-    }
-}
-
-fn assert_stubs(file: &Path, expected: &[&str]) {
-    let listing = run("objdump", &["-d", "--no-show-raw-insn", text(file)]);
-    let label = |line: &str| {
-        let (address, name) = line.strip_suffix("@plt>:")?.split_once(" <")?;
-        Some((
-            u64::from_str_radix(address, 16).ok()?,
-            name.split('@').next()?.to_owned(),
-        ))
-    };
-    let labels: BTreeSet<(u64, String)> = listing.lines().filter_map(label).collect();
-    let images = images(file);
-    let stubs = only(&images)
-        .functions()
-        .iter()
-        .filter(|function| function.source == FunctionSource::Plt);
-    let found: BTreeSet<(u64, String)> = stubs
-        .map(|stub| {
-            (
-                stub.start.0,
-                stub.name
-                    .clone()
-                    .unwrap()
-                    .strip_suffix("@plt")
-                    .unwrap()
-                    .to_owned(),
-            )
-        })
-        .collect();
-    assert_eq!(found, labels, "{}", file.display());
-    for name in expected {
-        let (at, _) = found.iter().find(|(_, found)| found == name).unwrap();
-        assert_eq!(
-            only(&images).plt_target(Svma(at + 2)),
-            Some(&PltTarget::Symbol((*name).to_owned()))
-        );
-    }
-}
-
-#[test]
-fn a_stub_to_a_chosen_function_leads_to_its_resolver() {
-    let source = r#"
-static int plain(int n) { return n; }
-static void *choose(void) { return plain; }
-int chosen(int n) __attribute__((ifunc("choose")));
-int _start(void) { return chosen(3); }
-"#;
-    let dir = tempfile::tempdir().unwrap();
-    let file = build(
-        dir.path(),
-        "program",
-        source,
-        &["-nostdlib", "-static", "-O0", "-fno-pie"],
-    );
-    let images = images(&file);
-    let stub = only(&images)
-        .functions()
-        .iter()
-        .find(|f| f.source == FunctionSource::Plt)
-        .unwrap();
-    assert_eq!(stub.name.as_deref(), Some("chosen@plt"));
-    let resolver = Svma(address_of(&file, "choose"));
-    assert_eq!(
-        only(&images).plt_target(stub.start),
-        Some(&PltTarget::Resolver(Some(resolver)))
-    );
 }
 
 #[test]
@@ -330,83 +208,6 @@ fn unwind_rows_are_equal_just_where_their_rules_are() {
         "another function with the same rules"
     );
     assert_eq!(only(&images).unwind_row(Svma(1)), None);
-}
-
-#[test]
-fn symbols_have_lines_and_inlined_functions() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = build(dir.path(), "program", SOURCE, &["-g", "-O1"]);
-    let images = images(&file);
-    let mut names = Wholesym::new().unwrap();
-    let first = only(&images)
-        .function_at(Svma(address_of(&file, "first")))
-        .unwrap();
-    let symbols: Vec<_> = (first.start.0..first.end.0)
-        .filter_map(|at| {
-            names.lookup(
-                &images,
-                Location {
-                    image: skidconv::image::ImageId(0),
-                    svma: Svma(at),
-                },
-            )
-        })
-        .collect();
-    assert_eq!(symbols.len() as u64, first.end.0 - first.start.0);
-    assert!(
-        symbols
-            .iter()
-            .all(|s| s.name == "first" && s.start == first.start && s.mangled.is_none())
-    );
-    let inlined = symbols
-        .iter()
-        .find(|s| s.frames.len() == 2)
-        .expect("some instruction comes from `twice`");
-    assert_eq!(inlined.frames[0].function.as_deref(), Some("twice"));
-    assert_eq!(inlined.frames[1].function.as_deref(), Some("first"));
-    assert!(matches!(inlined.frames[0].line, Some(3..=6)), "{inlined:?}");
-    assert_eq!(inlined.frames[1].line, Some(7));
-    assert!(
-        inlined.frames[0]
-            .file
-            .as_ref()
-            .unwrap()
-            .ends_with("program.c")
-    );
-}
-
-#[test]
-fn names_keep_their_underscores_and_lose_their_mangling() {
-    let source = ".text\n.globl _start, _ZN3foo3barEv\n.type _start, @function\n.type _ZN3foo3barEv, @function\n\
-                  _start: nop\n.size _start, 1\n_ZN3foo3barEv: ret\n.size _ZN3foo3barEv, 1\n";
-    let dir = tempfile::tempdir().unwrap();
-    let file = build(dir.path(), "program", source, &["-nostdlib", "-static"]);
-    let images = images(&file);
-    let mut names = Wholesym::new().unwrap();
-    let mut symbol = |name| {
-        let svma = Svma(address_of(&file, name));
-        names
-            .lookup(
-                &images,
-                Location {
-                    image: skidconv::image::ImageId(0),
-                    svma,
-                },
-            )
-            .unwrap()
-    };
-    assert_eq!(
-        (
-            symbol("_start").name.as_str(),
-            symbol("_start").mangled.as_deref()
-        ),
-        ("_start", None)
-    );
-    let method = symbol("_ZN3foo3barEv");
-    assert_eq!(
-        (method.name.as_str(), method.mangled.as_deref()),
-        ("foo::bar()", Some("_ZN3foo3barEv"))
-    );
 }
 
 #[test]
