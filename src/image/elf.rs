@@ -211,6 +211,12 @@ impl Elf {
         )
     }
 
+    /// Whether an address is in a segment that may be executed.
+    pub fn is_code(&self, at: Svma) -> bool {
+        self.segment_of(at)
+            .is_some_and(|(segment, _)| segment.executable)
+    }
+
     /// `len` bytes as they are before the program runs; `None` unless the file holds all of them.
     pub fn read(&self, at: Svma, len: u64) -> Option<Vec<u8>> {
         let (segment, inside) = self.segment_of(at)?;

@@ -69,11 +69,13 @@ impl Functions {
             .map(|(range, target)| stub(range, target, &claims))
             .collect();
         claims.extend(stubs);
-        let stubs = plt.sections();
+        let in_stubs = |frame: &Range<Svma>| {
+            plt.sections()
+                .iter()
+                .any(|stubs| stubs.contains(&frame.start.0))
+        };
         let frames = unwind.map(Unwind::ranges).unwrap_or_default();
-        let frames = frames
-            .into_iter()
-            .filter(|frame| !stubs.iter().any(|stubs| stubs.contains(&frame.start.0)));
+        let frames = frames.into_iter().filter(|frame| !in_stubs(frame));
         claims.extend(frames.map(|frame| Claim {
             range: FunctionRange {
                 start: frame.start,
@@ -194,17 +196,7 @@ fn stub(range: &Range<Svma>, target: &PltTarget, named: &[Claim]) -> Claim {
 /// One range for each start. A named range without a size ends with the unwind entry of its start, else where the next
 /// function or its section ends. Unnamed ranges that start inside a named one are parts of it.
 fn merge(mut claims: Vec<Claim>, elf: &Elf) -> Vec<FunctionRange> {
-    claims.retain(|claim| {
-        elf.segments().iter().any(|s| {
-            s.executable
-                && claim
-                    .range
-                    .start
-                    .0
-                    .checked_sub(s.svma)
-                    .is_some_and(|inside| inside < s.file_size)
-        })
-    });
+    claims.retain(|claim| elf.is_code(claim.range.start));
     claims.sort_by(|a, b| (a.range.start, a.rank()).cmp(&(b.range.start, b.rank())));
     claims.dedup_by(|other, kept| {
         let same = other.range.start == kept.range.start;

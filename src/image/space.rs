@@ -131,14 +131,11 @@ impl AddressSpaces {
             self.replay(self.moment(when), event);
         }
         for space in &mut self.spaces {
-            let ranges: Vec<(u32, Range<u64>)> = (space.own.iter())
-                .map(|&ix| {
-                    (
-                        ix,
-                        self.mappings[ix as usize].start..self.mappings[ix as usize].end,
-                    )
-                })
-                .collect();
+            let range = |&ix: &u32| {
+                let mapping = &self.mappings[ix as usize];
+                (ix, mapping.start..mapping.end)
+            };
+            let ranges: Vec<(u32, Range<u64>)> = space.own.iter().map(range).collect();
             space.overlay = Overlay::new(&ranges);
         }
     }
