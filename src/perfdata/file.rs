@@ -53,68 +53,117 @@ impl PerfFile {
     /// Opens a recording. What cannot be read twice, such as a pipe, is copied to a temporary file first; `-` is the standard
     /// input.
     pub fn open(path: &Path) -> Result<PerfFile, Error> {
-        let failed = |source| Error::Open { path: path.to_owned(), source };
-        let file = match path.to_str() {
-            Some("-") => spool(&mut io::stdin().lock()).map_err(failed)?,
-            _ => {
-                let mut file = File::open(path).map_err(failed)?;
-                let kind = file.metadata().map_err(failed)?.file_type();
-                if kind.is_dir() {
-                    return Err(Error::Directory { path: path.to_owned() });
-                }
-                if kind.is_file() { file } else { spool(&mut file).map_err(failed)? }
-            }
+        let directory = || Error::Directory {
+            path: path.to_owned(),
         };
-        let opened = PerfFile::from_file(file)?;
-        if opened.header.features.has_feature(Feature::DIR_FORMAT) {
-            return Err(Error::Directory { path: path.to_owned() });
+        if path.is_dir() {
+            return Err(directory());
         }
-        Ok(opened)
+        let file = open_regular(path).map_err(|source| Error::Open {
+            path: path.to_owned(),
+            source,
+        })?;
+        let opened = PerfFile::from_file(file)?;
+        // The files of a recording in directory format bear a mark, too.
+        match opened.header.features.has_feature(Feature::DIR_FORMAT) {
+            true => Err(directory()),
+            false => Ok(opened),
+        }
     }
 
     /// Takes a recording in a regular file that is open already.
     pub fn from_file(file: File) -> Result<PerfFile, Error> {
-        let len = file.metadata().map_err(|source| Error::Read { offset: 0, source })?.len();
+        let len = file
+            .metadata()
+            .map_err(|source| Error::Read { offset: 0, source })?
+            .len();
         let mut warnings = Vec::new();
         let header = Header::read(&file, len, &mut warnings)?;
-        let mut features = Features::default();
-        let (mut feature_rows, mut ids_rows) = (vec![], vec![]);
-        let (mut attrs, stream_compressed);
-        if header.pipe {
-            let stream = Stream::read(&file, &header, &mut features, &mut warnings)?;
-            (attrs, stream_compressed) = (stream.attrs, stream.compressed);
-        } else {
-            (attrs, ids_rows) = read_attrs(&file, &header, len)?;
-            stream_compressed = false;
-            feature_rows = read_rows(&file, &header, len, &mut warnings);
-            read_features(&file, &header, &feature_rows, &mut features, &mut warnings)?;
-        }
-        if attrs.is_empty() {
-            return Err(Error::NoEvents);
-        }
-        describe(&mut attrs, &features);
-        let arch = features.arch.as_deref();
-        let layouts: Vec<_> = attrs.iter().map(|a| Layout::new(a, header.endian, arch)).collect();
-        for (attr, layout) in attrs.iter().zip(&layouts).filter(|(_, l)| l.unknown() != 0) {
-            warnings.push(Warning::UnknownSampleFields { event: attr.name.clone(), bits: layout.unknown() });
-        }
-        let event_ids = EventIds::new(&attrs);
-        if event_ids.blind(&attrs) {
-            warnings.push(Warning::NoEventIds);
-        }
-        Ok(PerfFile {
+        let mut opened = PerfFile {
             file,
             len,
             header,
-            attrs,
-            ids_rows,
-            feature_rows,
-            event_ids,
-            stream_compressed,
-            layouts,
+            attrs: vec![],
+            ids_rows: vec![],
+            feature_rows: vec![],
+            event_ids: EventIds::default(),
+            stream_compressed: false,
+            layouts: vec![],
+            features: Features::default(),
+            warnings,
+        };
+        if opened.header.pipe {
+            let stream = Stream::read(
+                &opened.file,
+                &opened.header,
+                &mut opened.features,
+                &mut opened.warnings,
+            )?;
+            (opened.attrs, opened.stream_compressed) = (stream.attrs, stream.compressed);
+        } else {
+            (opened.attrs, opened.ids_rows) = read_attrs(&opened.file, &opened.header, len)?;
+            opened.read_features()?;
+        }
+        opened.understand_events()?;
+        Ok(opened)
+    }
+
+    /// The header sections, whose table is directly behind the data: a section for each bit that is set.
+    fn read_features(&mut self) -> Result<(), Error> {
+        let PerfFile {
+            file,
+            len,
+            header,
             features,
             warnings,
-        })
+            ..
+        } = self;
+        self.feature_rows = read_rows(file, header, *len, warnings);
+        for &FeatureRow {
+            feature,
+            section,
+            good,
+        } in &self.feature_rows
+        {
+            let wanted = Features::wants(feature);
+            if !good || wanted && section.size > LONGEST_SECTION {
+                let Section { offset, size } = section;
+                warnings.push(Warning::FeatureLost {
+                    feature,
+                    offset,
+                    size,
+                });
+            } else if wanted {
+                let bytes = read_exact(file, section.offset, section.size as usize)?;
+                if features.read(feature, &bytes, header.endian).is_none() {
+                    warnings.push(Warning::FeatureDamaged { feature });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Names of the events, the layout of their samples, and how to tell them apart.
+    fn understand_events(&mut self) -> Result<(), Error> {
+        if self.attrs.is_empty() {
+            return Err(Error::NoEvents);
+        }
+        describe(&mut self.attrs, &self.features);
+        let arch = self.features.arch.as_deref();
+        for attr in &self.attrs {
+            let layout = Layout::new(attr, self.header.endian, arch);
+            let (bits, event) = (layout.unknown(), attr.name.clone());
+            if bits != 0 {
+                self.warnings
+                    .push(Warning::UnknownSampleFields { event, bits });
+            }
+            self.layouts.push(layout);
+        }
+        self.event_ids = EventIds::new(&self.attrs);
+        if self.event_ids.blind(&self.attrs) {
+            self.warnings.push(Warning::NoEventIds);
+        }
+        Ok(())
     }
 
     /// The events, in the order of the recording. At least one.
@@ -153,14 +202,25 @@ impl PerfFile {
         if record.kind != c::PERF_RECORD_SAMPLE {
             return Ok(None);
         }
-        let Some(ix) = record.attr else { return Ok(None) };
-        let (Some(attr), Some(layout)) = (self.attrs.get(ix.0 as usize), self.layouts.get(ix.0 as usize)) else {
+        let Some(ix) = record.attr else {
             return Ok(None);
         };
-        let Record { offset, ordinal, .. } = *record;
+        let (Some(attr), Some(layout)) = (
+            self.attrs.get(ix.0 as usize),
+            self.layouts.get(ix.0 as usize),
+        ) else {
+            return Ok(None);
+        };
+        let Record {
+            offset, ordinal, ..
+        } = *record;
         match Sample::decode(record, ix, attr, layout) {
             Ok(sample) => Ok(Some(sample)),
-            Err(field) => Err(Error::Sample { offset, ordinal, field }),
+            Err(field) => Err(Error::Sample {
+                offset,
+                ordinal,
+                field,
+            }),
         }
     }
 
@@ -175,6 +235,15 @@ impl PerfFile {
     }
 }
 
+fn open_regular(path: &Path) -> io::Result<File> {
+    if path.as_os_str() == "-" {
+        return spool(&mut io::stdin().lock());
+    }
+    let mut file = File::open(path)?;
+    let regular = file.metadata()?.is_file();
+    if regular { Ok(file) } else { spool(&mut file) }
+}
+
 fn spool(input: &mut impl io::Read) -> io::Result<File> {
     let mut file = tempfile::tempfile()?;
     io::copy(input, &mut file)?;
@@ -183,12 +252,17 @@ fn spool(input: &mut impl io::Read) -> io::Result<File> {
 
 /// Names, and ids where the events' own section has none, from the description of events.
 fn describe(attrs: &mut [Attr], features: &Features) {
-    let by_id: HashMap<u64, &Described> =
-        features.described.iter().flat_map(|d| d.ids.iter().map(move |&id| (id, d))).collect();
+    let by_id: HashMap<u64, &Described> = features
+        .described
+        .iter()
+        .flat_map(|d| d.ids.iter().map(move |&id| (id, d)))
+        .collect();
     for (i, attr) in attrs.iter_mut().enumerate() {
         let same = |d: &&Described| d.kind == attr.kind && d.config == attr.config;
         let of_ids = || attr.ids.iter().find_map(|id| by_id.get(id).copied());
-        let Some(described) = features.described.get(i).filter(same).or_else(of_ids) else { continue };
+        let Some(described) = features.described.get(i).filter(same).or_else(of_ids) else {
+            continue;
+        };
         attr.name.clone_from(&described.name);
         if attr.ids.is_empty() {
             attr.ids.clone_from(&described.ids);
@@ -196,11 +270,23 @@ fn describe(attrs: &mut [Attr], features: &Features) {
     }
 }
 
-/// The table of header sections, directly behind the data: a section for each bit that is set.
-fn read_rows(file: &File, header: &Header, len: u64, warnings: &mut Vec<Warning>) -> Vec<FeatureRow> {
-    let Some(offset) = header.table else { return vec![] };
-    let table = Section { offset, size: 16 * header.features.len() as u64 };
-    let bytes = match table.end_within(len).map(|_| read_exact(file, offset, table.size as usize)) {
+fn read_rows(
+    file: &File,
+    header: &Header,
+    len: u64,
+    warnings: &mut Vec<Warning>,
+) -> Vec<FeatureRow> {
+    let Some(offset) = header.table else {
+        return vec![];
+    };
+    let table = Section {
+        offset,
+        size: 16 * header.features.len() as u64,
+    };
+    let bytes = match table
+        .end_within(len)
+        .map(|_| read_exact(file, offset, table.size as usize))
+    {
         Some(Ok(bytes)) => bytes,
         _ => {
             warnings.push(Warning::FeatureTableLost { offset });
@@ -209,29 +295,11 @@ fn read_rows(file: &File, header: &Header, len: u64, warnings: &mut Vec<Warning>
     };
     let rows = header.features.iter().enumerate().map(|(i, feature)| {
         let section = Section::parse(&bytes, 16 * i, header.endian).unwrap_or_default();
-        FeatureRow { feature, section, good: section.end_within(len).is_some() }
+        FeatureRow {
+            feature,
+            section,
+            good: section.end_within(len).is_some(),
+        }
     });
     rows.collect()
-}
-
-fn read_features(
-    file: &File,
-    header: &Header,
-    rows: &[FeatureRow],
-    features: &mut Features,
-    warnings: &mut Vec<Warning>,
-) -> Result<(), Error> {
-    for &FeatureRow { feature, section, good } in rows {
-        let wanted = Features::wants(feature);
-        if !good || wanted && section.size > LONGEST_SECTION {
-            let Section { offset, size } = section;
-            warnings.push(Warning::FeatureLost { feature, offset, size });
-        } else if wanted {
-            let bytes = read_exact(file, section.offset, section.size as usize)?;
-            if features.read(feature, &bytes, header.endian).is_none() {
-                warnings.push(Warning::FeatureDamaged { feature });
-            }
-        }
-    }
-    Ok(())
 }

@@ -6,7 +6,8 @@ use super::bytes::Endian;
 use super::{Attr, AttrIx};
 
 /// Fields of `sample_type` that stand before ID in a sample.
-const BEFORE_ID: u64 = c::PERF_SAMPLE_IP | c::PERF_SAMPLE_TID | c::PERF_SAMPLE_TIME | c::PERF_SAMPLE_ADDR;
+const BEFORE_ID: u64 =
+    c::PERF_SAMPLE_IP | c::PERF_SAMPLE_TID | c::PERF_SAMPLE_TIME | c::PERF_SAMPLE_ADDR;
 /// Fields that stand behind ID in the trailer of another record.
 const BEHIND_ID: u64 = c::PERF_SAMPLE_STREAM_ID | c::PERF_SAMPLE_CPU;
 
@@ -29,7 +30,10 @@ impl Place {
         } else {
             return None;
         };
-        Some(Place { sample, trailer: attr.sample_id_all.then_some(behind) })
+        Some(Place {
+            sample,
+            trailer: attr.sample_id_all.then_some(behind),
+        })
     }
 }
 
@@ -45,18 +49,28 @@ pub(super) struct EventIds {
 
 impl EventIds {
     pub fn new(attrs: &[Attr]) -> EventIds {
-        let mut ids = EventIds { single: attrs.len() == 1, ..EventIds::default() };
+        let mut ids = EventIds {
+            single: attrs.len() == 1,
+            ..EventIds::default()
+        };
         if ids.single {
             return ids;
         }
         for (i, attr) in attrs.iter().enumerate() {
-            let Some(place) = Place::of(attr) else { continue };
-            let at = ids.places.iter().position(|p| *p == place).unwrap_or_else(|| {
-                ids.places.push(place);
-                ids.places.len() - 1
-            });
+            let Some(place) = Place::of(attr) else {
+                continue;
+            };
+            let at = ids
+                .places
+                .iter()
+                .position(|p| *p == place)
+                .unwrap_or_else(|| {
+                    ids.places.push(place);
+                    ids.places.len() - 1
+                });
             let of = (AttrIx(i as u32), at as u32);
-            ids.table.extend(attr.ids.iter().map(|&id| (id, of.0, of.1)));
+            ids.table
+                .extend(attr.ids.iter().map(|&id| (id, of.0, of.1)));
         }
         ids.table.sort_by_key(|&(id, ..)| id);
         ids
@@ -134,7 +148,10 @@ mod tests {
         let t = c::PERF_SAMPLE_IP | c::PERF_SAMPLE_TID | c::PERF_SAMPLE_ID | c::PERF_SAMPLE_CPU;
         let ids = EventIds::new(&[attr(t, &[5, 6]), attr(t, &[7])]);
         let sample = |id| ids.of_sample(&record(&[0, 0x40, 1, id, 0]), Endian::Little);
-        assert_eq!((sample(6), sample(7), sample(8)), (Some(AttrIx(0)), Some(AttrIx(1)), None));
+        assert_eq!(
+            (sample(6), sample(7), sample(8)),
+            (Some(AttrIx(0)), Some(AttrIx(1)), None)
+        );
         let other = |id| ids.of_other(&record(&[0, 1, 2, id, 0]), Endian::Little);
         assert_eq!((other(7), other(0)), (Some(AttrIx(1)), Some(AttrIx(0))));
     }
@@ -143,8 +160,14 @@ mod tests {
     fn events_with_ids_at_different_places_are_told_apart() {
         let (a, b) = (c::PERF_SAMPLE_IP | c::PERF_SAMPLE_ID, c::PERF_SAMPLE_ID);
         let ids = EventIds::new(&[attr(a, &[5]), attr(b, &[7])]);
-        assert_eq!(ids.of_sample(&record(&[0, 7, 0]), Endian::Little), Some(AttrIx(1)));
-        assert_eq!(ids.of_sample(&record(&[0, 7, 5]), Endian::Little), Some(AttrIx(0)));
+        assert_eq!(
+            ids.of_sample(&record(&[0, 7, 0]), Endian::Little),
+            Some(AttrIx(1))
+        );
+        assert_eq!(
+            ids.of_sample(&record(&[0, 7, 5]), Endian::Little),
+            Some(AttrIx(0))
+        );
     }
 
     #[test]

@@ -31,16 +31,23 @@ pub(super) struct Inflater {
 impl Inflater {
     pub fn new() -> Result<Inflater, String> {
         let mut stream = DCtx::try_create().ok_or("no memory for zstd")?;
-        stream.init().map_err(|code| zstd_safe::get_error_name(code).to_owned())?;
-        Ok(Inflater { stream, out: vec![0; ROOM], start: 0, end: 0 })
+        stream
+            .init()
+            .map_err(|code| zstd_safe::get_error_name(code).to_owned())?;
+        Ok(Inflater {
+            stream,
+            out: vec![0; ROOM],
+            start: 0,
+            end: 0,
+        })
     }
 
-    /// Expands some of `input`. Returns how much of it was used, and whether there may be more to come out of what was used.
-    pub fn expand(&mut self, input: &[u8]) -> Result<(usize, bool), String> {
+    /// Expands some of `input`. Returns how much of it was used and how many bytes came out. All has come out when both are 0
+    /// and `input` is empty: what was used in one turn may come out in the next.
+    pub fn expand(&mut self, input: &[u8]) -> Result<(usize, usize), String> {
         self.out.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
-        let room = self.out.len() - self.end;
         let mut input_buffer = InBuffer::around(input);
         let mut output = OutBuffer::around(&mut self.out[self.end..]);
         self.stream
@@ -51,7 +58,7 @@ impl Inflater {
         if used == 0 && made == 0 && !input.is_empty() {
             return Err("the stream does not go on".into());
         }
-        Ok((used, made == room))
+        Ok((used, made))
     }
 
     /// The next whole record among what was expanded.
@@ -70,12 +77,19 @@ impl Inflater {
         }
         let start = self.start;
         self.start += len;
-        Ok(Some(Inner { start, len, kind, misc }))
+        Ok(Some(Inner {
+            start,
+            len,
+            kind,
+            misc,
+        }))
     }
 
     /// The bytes of a record that [`Self::record`] found last.
     pub fn bytes(&self, inner: &Inner) -> &[u8] {
-        self.out.get(inner.start..inner.start + inner.len).unwrap_or_default()
+        self.out
+            .get(inner.start..inner.start + inner.len)
+            .unwrap_or_default()
     }
 
     /// Expanded bytes that do not make a record yet.
@@ -110,12 +124,12 @@ mod tests {
         for chunk in chunks {
             let mut rest = *chunk;
             loop {
-                let (used, more) = inflater.expand(rest)?;
+                let (used, made) = inflater.expand(rest)?;
                 rest = &rest[used..];
                 while let Some(inner) = inflater.record(Endian::Little)? {
                     found.push(inner.kind);
                 }
-                if rest.is_empty() && !more {
+                if rest.is_empty() && made == 0 {
                     break;
                 }
             }

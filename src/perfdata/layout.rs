@@ -37,7 +37,9 @@ impl Span {
     #[inline]
     pub fn of(self, record: &[u8]) -> &[u8] {
         let start = usize::from(self.start);
-        record.get(start..start + usize::from(self.len)).unwrap_or_default()
+        record
+            .get(start..start + usize::from(self.len))
+            .unwrap_or_default()
     }
 }
 
@@ -62,10 +64,21 @@ pub(super) struct RegsAt {
     pub values: Span,
 }
 
+/// Counter values in a record.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ReadAt {
+    pub time_enabled: Option<u16>,
+    pub time_running: Option<u16>,
+    /// Without a group: the value, which stands before the times.
+    pub single: Option<u16>,
+    /// What stands behind the times.
+    pub values: Span,
+}
+
 /// Offsets and extents of the fields of variable size.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Variable {
-    pub read: Option<Span>,
+    pub read: Option<ReadAt>,
     /// Offset of the number of entries.
     pub chain_nr: Option<u16>,
     pub chain: Span,
@@ -123,7 +136,11 @@ impl Layout {
             regs_user: attr.sample_regs_user,
             regs_intr: attr.sample_regs_intr,
             user_ip: program_counter(attr.sample_regs_user, arch),
-            trailer: if attr.sample_id_all { trailer(TRAILER) } else { 0 },
+            trailer: if attr.sample_id_all {
+                trailer(TRAILER)
+            } else {
+                0
+            },
             trailer_time: (attr.sample_id_all && has_time).then(|| trailer(c::PERF_SAMPLE_TID)),
         }
     }
@@ -139,7 +156,11 @@ impl Layout {
         if record.len() < self.fixed_end {
             return Err("fixed-size");
         }
-        let mut at = Cursor { record, at: self.fixed_end, endian: self.endian };
+        let mut at = Cursor {
+            record,
+            at: self.fixed_end,
+            endian: self.endian,
+        };
         let mut found = Variable::default();
         let has = |bit| self.sample_type & bit != 0;
         if has(c::PERF_SAMPLE_READ) {
@@ -167,20 +188,33 @@ impl Layout {
     /// { u64 value, [time_enabled], [time_running], [id], [lost] }                     without GROUP
     /// { u64 nr, [time_enabled], [time_running], { u64 value, [id], [lost] }[nr] }     with GROUP
     /// ```
-    fn read(&self, at: &mut Cursor<'_>) -> Result<Span, &'static str> {
+    fn read(&self, at: &mut Cursor<'_>) -> Result<ReadAt, &'static str> {
         const FIELD: &str = "counter values";
-        let start = at.here();
-        let words = |bits: u64| u64::from((self.read_format & bits).count_ones());
-        let times = words(c::PERF_FORMAT_TOTAL_TIME_ENABLED | c::PERF_FORMAT_TOTAL_TIME_RUNNING);
-        let each = 1 + words(c::PERF_FORMAT_ID | FORMAT_LOST);
-        if self.read_format & c::PERF_FORMAT_GROUP != 0 {
-            let nr = at.word(FIELD)?;
-            at.span(times, 8, FIELD)?;
-            at.span(nr, 8 * each, FIELD)?;
-        } else {
-            at.span(times + each, 8, FIELD)?;
-        }
-        Ok(Span { start, len: at.here() - start })
+        let has = |bit| self.read_format & bit != 0;
+        let after_value = u64::from(self.read_has_id()) + u64::from(self.read_has_lost());
+        let group = has(c::PERF_FORMAT_GROUP);
+        let single = (!group).then(|| at.here());
+        let first = at.word(FIELD)?;
+        let time_enabled = at.optional(has(c::PERF_FORMAT_TOTAL_TIME_ENABLED), FIELD)?;
+        let time_running = at.optional(has(c::PERF_FORMAT_TOTAL_TIME_RUNNING), FIELD)?;
+        let values = match group {
+            true => at.span(first, 8 + 8 * after_value, FIELD)?,
+            false => at.span(after_value, 8, FIELD)?,
+        };
+        Ok(ReadAt {
+            time_enabled,
+            time_running,
+            single,
+            values,
+        })
+    }
+
+    pub fn read_has_id(&self) -> bool {
+        self.read_format & c::PERF_FORMAT_ID != 0
+    }
+
+    pub fn read_has_lost(&self) -> bool {
+        self.read_format & FORMAT_LOST != 0
     }
 
     /// `{ u64 nr, [u64 hw_idx], { u64 from, to, flags }[nr], [u64 counters[nr]] }`
@@ -212,24 +246,17 @@ impl Layout {
                 found.stack_used = at.word("user stack")?;
             }
         }
-        let mut word = |bit, field| match has(bit) {
-            true => at.place(field).map(Some),
-            false => Ok(None),
-        };
-        found.weight = word(c::PERF_SAMPLE_WEIGHT | c::PERF_SAMPLE_WEIGHT_STRUCT, "weight")?;
-        found.data_src = word(c::PERF_SAMPLE_DATA_SRC, "data source")?;
-        found.transaction = word(c::PERF_SAMPLE_TRANSACTION, "transaction")?;
+        let weight = has(c::PERF_SAMPLE_WEIGHT | c::PERF_SAMPLE_WEIGHT_STRUCT);
+        found.weight = at.optional(weight, "weight")?;
+        found.data_src = at.optional(has(c::PERF_SAMPLE_DATA_SRC), "data source")?;
+        found.transaction = at.optional(has(c::PERF_SAMPLE_TRANSACTION), "transaction")?;
         if has(c::PERF_SAMPLE_REGS_INTR) {
             found.regs_intr = Some(at.regs(self.regs_intr, "interrupted registers")?);
         }
-        let mut word = |bit, field| match has(bit) {
-            true => at.place(field).map(Some),
-            false => Ok(None),
-        };
-        found.phys_addr = word(c::PERF_SAMPLE_PHYS_ADDR, "physical address")?;
-        found.cgroup = word(c::PERF_SAMPLE_CGROUP, "cgroup")?;
-        found.data_page_size = word(c::PERF_SAMPLE_DATA_PAGE_SIZE, "data page size")?;
-        found.code_page_size = word(c::PERF_SAMPLE_CODE_PAGE_SIZE, "code page size")?;
+        found.phys_addr = at.optional(has(c::PERF_SAMPLE_PHYS_ADDR), "physical address")?;
+        found.cgroup = at.optional(has(c::PERF_SAMPLE_CGROUP), "cgroup")?;
+        found.data_page_size = at.optional(has(c::PERF_SAMPLE_DATA_PAGE_SIZE), "data page size")?;
+        found.code_page_size = at.optional(has(c::PERF_SAMPLE_CODE_PAGE_SIZE), "code page size")?;
         if has(c::PERF_SAMPLE_AUX) {
             let size = at.word("aux")?;
             found.aux = at.span(size, 1, "aux")?;
@@ -239,8 +266,7 @@ impl Layout {
 }
 
 /// Fields behind the branch stack.
-const BEHIND_BRANCHES: u64 =
-    KNOWN & !(c::PERF_SAMPLE_REGS_USER - 1) & !c::PERF_SAMPLE_IDENTIFIER;
+const BEHIND_BRANCHES: u64 = KNOWN & !(c::PERF_SAMPLE_REGS_USER - 1) & !c::PERF_SAMPLE_IDENTIFIER;
 /// Fields of the trailer of records other than samples: `tid, time, id, stream_id, cpu, identifier`.
 const TRAILER: u64 = c::PERF_SAMPLE_TID
     | c::PERF_SAMPLE_TIME
@@ -257,7 +283,17 @@ fn fixed(sample_type: u64) -> (Fixed, usize) {
         here
     });
     let [identifier, ip, tid, time, addr, id, stream_id, cpu, period] = at;
-    let fixed = Fixed { identifier, ip, tid, time, addr, id, stream_id, cpu, period };
+    let fixed = Fixed {
+        identifier,
+        ip,
+        tid,
+        time,
+        addr,
+        id,
+        stream_id,
+        cpu,
+        period,
+    };
     (fixed, usize::from(end))
 }
 
@@ -306,23 +342,40 @@ impl Cursor<'_> {
         Ok(half)
     }
 
-    fn place(&mut self, field: &'static str) -> Result<u16, &'static str> {
+    /// Offset of a word that is there if `present`.
+    fn optional(
+        &mut self,
+        present: bool,
+        field: &'static str,
+    ) -> Result<Option<u16>, &'static str> {
         let here = self.here();
-        self.word(field).map(|_| here)
+        match present {
+            true => self.word(field).map(|_| Some(here)),
+            false => Ok(None),
+        }
     }
 
     #[inline]
     fn span(&mut self, n: u64, each: u64, field: &'static str) -> Result<Span, &'static str> {
-        let len = n.checked_mul(each).filter(|&len| len <= self.left() as u64).ok_or(field)?;
+        let len = n
+            .checked_mul(each)
+            .filter(|&len| len <= self.left() as u64)
+            .ok_or(field)?;
         let start = self.here();
         self.at += len as usize;
-        Ok(Span { start, len: len as u16 })
+        Ok(Span {
+            start,
+            len: len as u16,
+        })
     }
 
     /// `{ u64 abi, regs[weight(mask)] }`; no registers if the ABI is none.
     fn regs(&mut self, mask: u64, field: &'static str) -> Result<RegsAt, &'static str> {
         let abi = self.word(field)?;
         let n = if abi == 0 { 0 } else { mask.count_ones() };
-        Ok(RegsAt { abi, values: self.span(n.into(), 8, field)? })
+        Ok(RegsAt {
+            abi,
+            values: self.span(n.into(), 8, field)?,
+        })
     }
 }

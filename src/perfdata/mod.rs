@@ -38,7 +38,9 @@ pub use attr::Attr;
 pub use bytes::Words;
 pub use error::Error;
 pub use features::{BuildId, Compression, Features};
-pub use fields::{BranchEntry, BranchFlags, BranchStack, Callchain, Registers, Weight};
+pub use fields::{
+    BranchEntry, BranchFlags, BranchStack, Callchain, CounterValue, Counters, Registers, Weight,
+};
 pub use file::PerfFile;
 pub use patch::Patch;
 pub use records::{Record, Records};

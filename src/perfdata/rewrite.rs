@@ -21,7 +21,7 @@ use crate::progress::{Progress, Stage};
 const CHUNK: u64 = 1 << 20;
 
 /// What was done.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Rewritten {
     /// Samples that were changed.
     pub patched: u64,
@@ -88,7 +88,12 @@ struct Copy<'f, W: Write> {
 impl<'f, W: Write> Copy<'f, W> {
     fn new(input: &'f PerfFile, out: W) -> Self {
         let out = BufWriter::with_capacity(CHUNK as usize, out);
-        Copy { input, out, at: 0, moved: Vec::new() }
+        Copy {
+            input,
+            out,
+            at: 0,
+            moved: Vec::new(),
+        }
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
@@ -117,27 +122,12 @@ impl<'f, W: Write> Copy<'f, W> {
         mut decide: impl FnMut(&Record<'_>, &Sample<'_>) -> Option<Patch>,
     ) -> Result<Rewritten, Error> {
         let mut records = self.input.records()?;
-        let (mut patched, mut refused, mut chains_kept, mut undecodable) = (0, 0, 0, 0);
+        let mut done = Rewritten::default();
         let mut scratch = Vec::new();
         let mut reported = 0;
         progress.start(Stage::Write, self.input.data_len());
         while let Some(record) = records.next()? {
-            let patch = match self.input.sample(&record) {
-                Ok(Some(sample)) => decide(&record, &sample).map(|patch| (patch, sample)),
-                Ok(None) => None,
-                Err(_) => {
-                    undecodable += 1;
-                    None
-                }
-            };
-            if let Some((patch, sample)) = patch {
-                match patch.apply(&record, &sample, self.input.header.endian, &mut scratch) {
-                    Applied::Whole => patched += 1,
-                    Applied::ChainKept => (patched, chains_kept) = (patched + 1, chains_kept + 1),
-                    Applied::Refused => refused += 1,
-                }
-                self.write(&scratch)?;
-            } else {
+            if !self.patched(&record, &mut decide, &mut scratch, &mut done)? {
                 self.plain(&record)?;
             }
             let position = records.position();
@@ -148,8 +138,40 @@ impl<'f, W: Write> Copy<'f, W> {
         }
         progress.advance(Stage::Write, records.position() - reported);
         progress.finish(Stage::Write);
-        let (tally, warnings) = (records.tally().clone(), records.warnings().to_vec());
-        Ok(Rewritten { patched, refused, chains_kept, undecodable, bytes: 0, tally, warnings })
+        (done.tally, done.warnings) = (records.tally().clone(), records.warnings().to_vec());
+        Ok(done)
+    }
+
+    /// Writes a sample that is to be changed. `false` for other records: nothing was written.
+    #[inline]
+    fn patched(
+        &mut self,
+        record: &Record<'_>,
+        decide: &mut impl FnMut(&Record<'_>, &Sample<'_>) -> Option<Patch>,
+        scratch: &mut Vec<u8>,
+        done: &mut Rewritten,
+    ) -> Result<bool, Error> {
+        let sample = match self.input.sample(record) {
+            Ok(Some(sample)) => sample,
+            Ok(None) => return Ok(false),
+            Err(_) => {
+                done.undecodable += 1;
+                return Ok(false);
+            }
+        };
+        let Some(patch) = decide(record, &sample) else {
+            return Ok(false);
+        };
+        match patch.apply(record, &sample, self.input.header.endian, scratch) {
+            Applied::Whole => done.patched += 1,
+            Applied::ChainKept => {
+                done.patched += 1;
+                done.chains_kept += 1;
+            }
+            Applied::Refused => done.refused += 1,
+        }
+        self.write(scratch)?;
+        Ok(true)
     }
 
     fn plain(&mut self, record: &Record<'_>) -> Result<(), Error> {
@@ -192,7 +214,10 @@ impl<W: Write + Seek> Copy<'_, W> {
         self.fix_header(&rows, &map)?;
         self.fix_ids(&map)?;
         self.fix_trace_index(&rows, &map)?;
-        self.out.seek(SeekFrom::Start(self.at)).map(drop).map_err(Error::Write)
+        self.out
+            .seek(SeekFrom::Start(self.at))
+            .map(drop)
+            .map_err(Error::Write)
     }
 
     fn word(&mut self, word: u64) -> Result<(), Error> {
@@ -200,21 +225,35 @@ impl<W: Write + Seek> Copy<'_, W> {
     }
 
     fn kept_rows(&self, expanded: bool) -> Vec<FeatureRow> {
-        let keep = |row: &&FeatureRow| row.good && !(expanded && row.feature == Feature::COMPRESSED);
-        self.input.feature_rows.iter().filter(keep).copied().collect()
+        let keep =
+            |row: &&FeatureRow| row.good && !(expanded && row.feature == Feature::COMPRESSED);
+        self.input
+            .feature_rows
+            .iter()
+            .filter(keep)
+            .copied()
+            .collect()
     }
 
     fn relocation(&mut self, rows: &[FeatureRow], expanded: bool) -> Relocation {
         let data = self.input.header.data;
         let tail = data.offset + data.size + 16 * self.input.feature_rows.len() as u64;
-        let dropped = self.input.feature_rows.iter().find(|row| row.feature == Feature::COMPRESSED);
+        let dropped = self
+            .input
+            .feature_rows
+            .iter()
+            .find(|row| row.feature == Feature::COMPRESSED);
         let apart = |a: Section, b: Section| {
-            a.size == 0 || b.size == 0 || a.offset + a.size <= b.offset || b.offset + b.size <= a.offset
+            a.size == 0
+                || b.size == 0
+                || a.offset + a.size <= b.offset
+                || b.offset + b.size <= a.offset
         };
         // The announcement of compression goes, if it is a section for itself.
-        let hole = dropped.filter(|row| expanded && row.good).map(|row| row.section).filter(|&hole| {
-            hole.offset >= tail && rows.iter().all(|row| apart(row.section, hole))
-        });
+        let hole = dropped
+            .filter(|row| expanded && row.good)
+            .map(|row| row.section)
+            .filter(|&hole| hole.offset >= tail && rows.iter().all(|row| apart(row.section, hole)));
         Relocation {
             data,
             new_data_end: self.at,
@@ -250,14 +289,18 @@ impl<W: Write + Seek> Copy<'_, W> {
 
     /// `u64 nr; struct { u64 file_offset, size; } [nr];`: where the trace data records are.
     fn fix_trace_index(&mut self, rows: &[FeatureRow], map: &Relocation) -> Result<(), Error> {
-        let Some(row) = rows.iter().find(|row| row.feature == Feature::AUXTRACE) else { return Ok(()) };
+        let Some(row) = rows.iter().find(|row| row.feature == Feature::AUXTRACE) else {
+            return Ok(());
+        };
         let Section { offset, size } = row.section;
         let endian = self.input.header.endian;
         let mut source = Source::new(&self.input.file, offset, offset + size);
         let entries = endian.u64(source.peek(8)?, 0).unwrap_or(0);
         source.skip(8);
         for i in 0..entries.min(size / 16) {
-            let Some(old) = endian.u64(source.peek(16)?, 0) else { break };
+            let Some(old) = endian.u64(source.peek(16)?, 0) else {
+                break;
+            };
             self.move_word(map.map(offset) + 8 + 16 * i, old, map)?;
             source.skip(16);
         }

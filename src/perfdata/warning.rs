@@ -67,34 +67,72 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Warning::Unfinished { bytes } => {
-                write!(f, "the recording was not finished (data size 0, perf killed?): reading {bytes} bytes to its end")
+                write!(
+                    f,
+                    "the recording was not finished (data size 0, perf killed?): reading {bytes} bytes to its end"
+                )
             }
             Warning::DataCut { stated_end, end } => {
-                write!(f, "the file is cut: it ends at {end:#x}, its data should end at {stated_end:#x}")
+                write!(
+                    f,
+                    "the file is cut: it ends at {end:#x}, its data should end at {stated_end:#x}"
+                )
             }
-            Warning::RecordCut { offset, size: 0, have } => {
-                write!(f, "the data ends inside the header of a record at {offset:#x} ({have} bytes left out)")
+            Warning::RecordCut {
+                offset,
+                size: 0,
+                have,
+            } => {
+                write!(
+                    f,
+                    "the data ends inside the header of a record at {offset:#x} ({have} bytes left out)"
+                )
             }
             Warning::RecordCut { offset, size, have } => {
-                write!(f, "the data ends inside a record at {offset:#x} ({have} of its {size} bytes, left out)")
+                write!(
+                    f,
+                    "the data ends inside a record at {offset:#x} ({have} of its {size} bytes, left out)"
+                )
             }
             Warning::CompressedCut { have } => {
-                write!(f, "the compressed data ends inside a record ({have} bytes left out)")
+                write!(
+                    f,
+                    "the compressed data ends inside a record ({have} bytes left out)"
+                )
             }
-            Warning::FeatureLost { feature, offset, size } => {
-                write!(f, "header section {feature} at {offset:#x} ({size} bytes) cannot be read and is ignored")
+            Warning::FeatureLost {
+                feature,
+                offset,
+                size,
+            } => {
+                write!(
+                    f,
+                    "header section {feature} at {offset:#x} ({size} bytes) cannot be read and is ignored"
+                )
             }
             Warning::FeatureTableLost { offset } => {
-                write!(f, "the table of header sections at {offset:#x} is not in the file: event names and build-ids are missing")
+                write!(
+                    f,
+                    "the table of header sections at {offset:#x} is not in the file: event names and build-ids are missing"
+                )
             }
             Warning::FeatureDamaged { feature } => {
-                write!(f, "header section {feature} is damaged; the readable part is used")
+                write!(
+                    f,
+                    "header section {feature} is damaged; the readable part is used"
+                )
             }
             Warning::NoEventIds => {
-                write!(f, "several events, but samples do not say to which they belong: they cannot be used")
+                write!(
+                    f,
+                    "several events, but samples do not say to which they belong: they cannot be used"
+                )
             }
             Warning::UnknownSampleFields { event, bits } => {
-                write!(f, "samples of {event} have fields that are not known (sample_type bits {bits:#x}); they are kept as they are")
+                write!(
+                    f,
+                    "samples of {event} have fields that are not known (sample_type bits {bits:#x}); they are kept as they are"
+                )
             }
         }
     }
