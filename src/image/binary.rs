@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use super::Svma;
 use super::elf::{Class, Elf};
 use super::functions::{FunctionRange, Functions};
+use super::listing::Listed;
 use super::locate::{Missing, SearchPath};
 use super::name::{ImageName, NameKind};
 use super::plt::{Plt, PltTarget};
@@ -62,7 +63,11 @@ pub struct Image {
 }
 
 impl Image {
-    pub(super) fn new(name: ImageName, build_id: Option<Vec<u8>>, search: Arc<SearchPath>) -> Image {
+    pub(super) fn new(
+        name: ImageName,
+        build_id: Option<Vec<u8>>,
+        search: Arc<SearchPath>,
+    ) -> Image {
         let path = String::from_utf8_lossy(&name.path).into_owned();
         Image {
             name,
@@ -97,7 +102,9 @@ impl Image {
         self.opened.get_or_init(|| match self.name.kind {
             NameKind::Kernel => (ImageState::Kernel, None),
             NameKind::KernelModule => (ImageState::KernelModule, None),
-            NameKind::Anonymous | NameKind::Memfd | NameKind::JitMap => (self.run_time_code(), None),
+            NameKind::Anonymous | NameKind::Memfd | NameKind::JitMap => {
+                (self.run_time_code(), None)
+            }
             NameKind::Vdso | NameKind::File | NameKind::Deleted => self.open_file(),
         })
     }
@@ -201,11 +208,21 @@ impl Image {
         self.exported.get_or_init(collect).get(name).copied()
     }
 
+    /// Which list has its symbols, if it is no file.
+    pub(super) fn listed(&self) -> Option<Listed> {
+        match self.state() {
+            ImageState::Kernel | ImageState::KernelModule => Some(Listed::Kernel),
+            ImageState::Jit { map } => Some(Listed::Process(map.clone())),
+            _ => None,
+        }
+    }
+
     /// Whether addresses stand for themselves, because there is no file that they could be offsets of.
     pub(super) fn is_memory(&self) -> bool {
+        use NameKind::{Anonymous, JitMap, Kernel, KernelModule, Memfd};
         matches!(
             self.name.kind,
-            NameKind::Anonymous | NameKind::Memfd | NameKind::JitMap
+            Kernel | KernelModule | Anonymous | Memfd | JitMap
         )
     }
 }

@@ -12,6 +12,11 @@ use object::{Endian, Endianness, ReadCache, ReadRef};
 
 use super::Svma;
 use super::source::Source;
+use super::strings::Strings;
+
+/// Notes beyond these are not searched for the build-id: sections of a damaged file may all be the whole file.
+const LONGEST_NOTE: u64 = 1 << 16;
+const MOST_NOTES: usize = 64;
 
 /// Why a file is not read as ELF.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -206,6 +211,12 @@ impl Elf {
         )
     }
 
+    /// Whether an address is in a segment that may be executed.
+    pub fn is_code(&self, at: Svma) -> bool {
+        self.segment_of(at)
+            .is_some_and(|(segment, _)| segment.executable)
+    }
+
     /// `len` bytes as they are before the program runs; `None` unless the file holds all of them.
     pub fn read(&self, at: Svma, len: u64) -> Option<Vec<u8>> {
         let (segment, inside) = self.segment_of(at)?;
@@ -251,8 +262,9 @@ fn sections<'d, H: FileHeader, R: ReadRef<'d>>(
         Some(section) => section.data(endian, data)?,
         None => &[],
     };
+    let mut strings = Strings::new(strings);
     let section = |header: &H::SectionHeader| Section {
-        name: string_at(strings, header.sh_name(endian)).to_owned(),
+        name: strings.at(header.sh_name(endian)),
         kind: header.sh_type(endian),
         svma: header.sh_addr(endian).into(),
         offset: header.sh_offset(endian).into(),
@@ -264,34 +276,32 @@ fn sections<'d, H: FileHeader, R: ReadRef<'d>>(
     Ok(headers.iter().map(section).collect())
 }
 
-/// The NUL-terminated string at `at` of a string table; empty where it is not valid.
-pub(super) fn string_at(strings: &[u8], at: u32) -> &str {
-    let rest = strings.get(at as usize..).unwrap_or_default();
-    let end = rest.iter().position(|&b| b == 0).unwrap_or(rest.len());
-    std::str::from_utf8(&rest[..end]).unwrap_or_default()
-}
-
 fn build_id<'d, H: FileHeader, R: ReadRef<'d>>(
     header: &H,
     endian: H::Endian,
     data: R,
 ) -> Option<Vec<u8>> {
-    let in_segments = header.program_headers(endian, data).ok()?.iter();
-    let mut notes: Vec<_> = in_segments
-        .filter_map(|segment| segment.notes(endian, data).ok().flatten())
-        .collect();
-    let in_sections = header
+    let small = |size: u64| size <= LONGEST_NOTE;
+    let segments = header.program_headers(endian, data).ok()?.iter();
+    let sections = header
         .section_headers(endian, data)
-        .ok()
         .unwrap_or_default()
         .iter();
-    notes.extend(in_sections.filter_map(|section| section.notes(endian, data).ok().flatten()));
-    notes.into_iter().find_map(|mut notes| {
-        while let Ok(Some(note)) = notes.next() {
-            if note.name() == elf::ELF_NOTE_GNU && note.n_type(endian) == elf::NT_GNU_BUILD_ID {
-                return Some(note.desc().to_vec());
+    let in_segments = segments
+        .filter(|segment| small(segment.p_filesz(endian).into()))
+        .filter_map(|segment| segment.notes(endian, data).ok().flatten());
+    let in_sections = sections
+        .filter(|section| small(section.sh_size(endian).into()))
+        .filter_map(|section| section.notes(endian, data).ok().flatten());
+    in_segments
+        .chain(in_sections)
+        .take(MOST_NOTES)
+        .find_map(|mut notes| {
+            while let Ok(Some(note)) = notes.next() {
+                if note.name() == elf::ELF_NOTE_GNU && note.n_type(endian) == elf::NT_GNU_BUILD_ID {
+                    return Some(note.desc().to_vec());
+                }
             }
-        }
-        None
-    })
+            None
+        })
 }

@@ -4,13 +4,12 @@
 //! symbols; from PLT stubs; and, where none of them covers the code, from the unwind table, without names. Code that nothing
 //! covers stays uncovered. It decodes no instruction.
 
-use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::Svma;
 use super::elf::Elf;
 use super::plt::{Plt, PltTarget};
-use super::symtab::{Binding, Symbol, Table, symbols};
+use super::symtab::{Binding, Symbol, Table, name_rank, symbols};
 use super::unwind::Unwind;
 
 /// What says that a function is there.
@@ -53,12 +52,11 @@ struct Claim {
 }
 
 impl Claim {
-    /// Least is best: with a size, not weak, global, fewest underscores in front, longest. The rest makes the order total.
+    /// Least is best.
     fn rank(&self) -> impl Ord + '_ {
         let name = self.range.name.as_deref().unwrap_or_default();
-        let underscores = name.len() - name.trim_start_matches('_').len();
         let empty = self.range.end <= self.range.start;
-        (self.range.source, empty, self.binding, underscores, Reverse(name.len()), name)
+        (self.range.source, empty, name_rank(self.binding, name))
     }
 }
 
@@ -66,13 +64,18 @@ impl Functions {
     /// Collects what the file and its separate symbols know.
     pub fn new(elf: &Elf, debug: Option<&Elf>, plt: &Plt, unwind: Option<&Unwind>) -> Functions {
         let mut claims = named(elf, debug);
-        let stubs: Vec<Claim> = plt.stubs().map(|(range, target)| stub(range, target, &claims)).collect();
+        let stubs: Vec<Claim> = plt
+            .stubs()
+            .map(|(range, target)| stub(range, target, &claims))
+            .collect();
         claims.extend(stubs);
-        let stubs = plt.sections();
+        let in_stubs = |frame: &Range<Svma>| {
+            plt.sections()
+                .iter()
+                .any(|stubs| stubs.contains(&frame.start.0))
+        };
         let frames = unwind.map(Unwind::ranges).unwrap_or_default();
-        let frames = frames
-            .into_iter()
-            .filter(|frame| !stubs.iter().any(|stubs| stubs.contains(&frame.start.0)));
+        let frames = frames.into_iter().filter(|frame| !in_stubs(frame));
         claims.extend(frames.map(|frame| Claim {
             range: FunctionRange {
                 start: frame.start,
@@ -141,12 +144,27 @@ fn named(elf: &Elf, debug: Option<&Elf>) -> Vec<Claim> {
         found = symbols(elf, Table::Dynsym);
     }
     let claim = |symbol: Symbol| {
-        let (start, end) = (Svma(symbol.value), Svma(symbol.value.saturating_add(symbol.size)));
+        let (start, end) = (
+            Svma(symbol.value),
+            Svma(symbol.value.saturating_add(symbol.size)),
+        );
         // `name@version` and `name@@version`: the dynamic symbols keep versions elsewhere, so that names have none there.
         let name = symbol.name.split('@').next().unwrap_or_default().to_owned();
-        Claim { range: FunctionRange { start, end, name: Some(name), source }, binding: symbol.binding }
+        Claim {
+            range: FunctionRange {
+                start,
+                end,
+                name: Some(name),
+                source,
+            },
+            binding: symbol.binding,
+        }
     };
-    found.into_iter().filter(|symbol| symbol.function && !symbol.name.is_empty()).map(claim).collect()
+    found
+        .into_iter()
+        .filter(|symbol| symbol.function && !symbol.name.is_empty())
+        .map(claim)
+        .collect()
 }
 
 /// A stub has the name of its symbol; of a resolver, the name of the function that it chooses an implementation of.
@@ -155,29 +173,30 @@ fn stub(range: &Range<Svma>, target: &PltTarget, named: &[Claim]) -> Claim {
         PltTarget::Symbol(name) => Some(name.clone()),
         PltTarget::Resolver(resolver) => {
             let chosen = |claim: &&Claim| Some(claim.range.start) == *resolver;
-            let best = named.iter().filter(chosen).min_by(|a, b| a.rank().cmp(&b.rank()));
+            let best = named
+                .iter()
+                .filter(chosen)
+                .min_by(|a, b| a.rank().cmp(&b.rank()));
             best.and_then(|claim| claim.range.name.clone())
         }
     };
     let name = name.map(|name| format!("{name}@plt"));
     let Range { start, end } = *range;
-    Claim { range: FunctionRange { start, end, name, source: FunctionSource::Plt }, binding: Binding::Local }
+    Claim {
+        range: FunctionRange {
+            start,
+            end,
+            name,
+            source: FunctionSource::Plt,
+        },
+        binding: Binding::Local,
+    }
 }
 
 /// One range for each start. A named range without a size ends with the unwind entry of its start, else where the next
 /// function or its section ends. Unnamed ranges that start inside a named one are parts of it.
 fn merge(mut claims: Vec<Claim>, elf: &Elf) -> Vec<FunctionRange> {
-    claims.retain(|claim| {
-        elf.segments().iter().any(|s| {
-            s.executable
-                && claim
-                    .range
-                    .start
-                    .0
-                    .checked_sub(s.svma)
-                    .is_some_and(|inside| inside < s.file_size)
-        })
-    });
+    claims.retain(|claim| elf.is_code(claim.range.start));
     claims.sort_by(|a, b| (a.range.start, a.rank()).cmp(&(b.range.start, b.rank())));
     claims.dedup_by(|other, kept| {
         let same = other.range.start == kept.range.start;

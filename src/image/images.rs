@@ -7,9 +7,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::binary::Image;
+use super::listing::{Anchor, Listed, Listing};
 use super::locate::SearchPath;
 use super::mapping::{Mapped, Mapping, When};
-use super::name::{ImageName, undeleted};
+use super::name::{ImageName, NameKind, undeleted};
 use super::space::AddressSpaces;
 use super::{ImageId, Location, Svma};
 use crate::perfdata::{BuildId, CpuMode};
@@ -18,6 +19,8 @@ use crate::perfdata::{BuildId, CpuMode};
 #[derive(Debug, Default)]
 pub struct Images {
     images: Vec<Image>,
+    search: Arc<SearchPath>,
+    anchor: Option<Anchor>,
 }
 
 impl Images {
@@ -42,8 +45,12 @@ impl Images {
                 search.clone(),
             )
         };
+        let images = spaces.images().iter().map(image).collect();
+        let anchor = spaces.anchor().cloned();
         Images {
-            images: spaces.images().iter().map(image).collect(),
+            images,
+            search,
+            anchor,
         }
     }
 
@@ -57,8 +64,26 @@ impl Images {
         (0..).map(ImageId).zip(&self.images)
     }
 
+    /// Reads a list of symbols, if there is one that belongs to the recording.
+    pub(super) fn listing(&self, of: &Listed) -> Option<Listing> {
+        match of {
+            Listed::Process(map) => Listing::of_process(&self.search, map),
+            Listed::Kernel => {
+                let kernel = self
+                    .images
+                    .iter()
+                    .find(|image| image.kind() == NameKind::Kernel)?;
+                Listing::of_kernel(
+                    &self.search,
+                    kernel.build_id.as_deref()?,
+                    self.anchor.as_ref(),
+                )
+            }
+        }
+    }
+
     /// Where in its image a resolved address lies. Without the file, offsets stand for addresses, so that samples still
-    /// group; in memory that is no file, run-time addresses do.
+    /// group; in the kernel and in memory that is no file, run-time addresses do.
     pub fn location(&self, mapped: &Mapped) -> Option<Location> {
         let image = self.get(mapped.image());
         let svma = match image.elf() {
@@ -74,12 +99,19 @@ impl Images {
 
     /// The run-time address of `svma` in a mapping of its image; `None` if the mapping does not show it.
     pub fn address(&self, mapping: &Mapping, svma: Svma) -> Option<u64> {
-        let address = match self.file_offset(Location { image: mapping.image, svma }) {
-            Some(offset) => mapping.start.wrapping_add(offset.wrapping_sub(mapping.file_offset)),
+        let address = match self.file_offset(Location {
+            image: mapping.image,
+            svma,
+        }) {
+            Some(offset) => mapping
+                .start
+                .wrapping_add(offset.wrapping_sub(mapping.file_offset)),
             None if self.get(mapping.image).is_memory() => svma.0,
             None => return None,
         };
-        (mapping.start..mapping.end).contains(&address).then_some(address)
+        (mapping.start..mapping.end)
+            .contains(&address)
+            .then_some(address)
     }
 
     /// Where the process of a sample shows a place, if it does: in whichever mapping of the image.

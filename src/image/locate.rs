@@ -204,7 +204,7 @@ fn open_verified(file: &Path, build_id: Option<&[u8]>) -> Result<Elf, Option<Mis
 }
 
 /// Recordings pad build-ids with zeros to 20 bytes where they do not know the length.
-fn same_build(recorded: &[u8], found: &[u8]) -> bool {
+pub(super) fn same_build(recorded: &[u8], found: &[u8]) -> bool {
     match recorded.split_at_checked(found.len()) {
         Some((id, padding)) => id == found && !found.is_empty() && padding.iter().all(|&b| b == 0),
         None => false,

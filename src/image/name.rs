@@ -81,6 +81,12 @@ pub fn canonical(name: &[u8]) -> &[u8] {
     }
 }
 
+/// The kernel symbol that perf appends, if it does.
+pub fn start_symbol(name: &[u8]) -> Option<&[u8]> {
+    name.strip_prefix(canonical(name))
+        .filter(|symbol| !symbol.is_empty())
+}
+
 fn is_module(name: &[u8]) -> bool {
     let path = [&b".ko"[..], b".ko.gz", b".ko.xz", b".ko.zst"]
         .iter()
@@ -144,6 +150,11 @@ mod tests {
     #[test]
     fn the_kernels_start_symbol_is_no_part_of_its_name() {
         assert_eq!(canonical(b"[kernel.kallsyms]_stext"), b"[kernel.kallsyms]");
+        assert_eq!(
+            start_symbol(b"[kernel.kallsyms]_stext"),
+            Some(&b"_stext"[..])
+        );
+        assert_eq!(start_symbol(b"[kernel.kallsyms]"), None);
         assert_eq!(canonical(b"/opt/[kernel.]x"), b"/opt/[kernel.]x");
         assert_eq!(undeleted(b"/opt/x (deleted)"), b"/opt/x");
     }

@@ -10,8 +10,11 @@ use std::ops::Range;
 use object::elf;
 
 use super::Svma;
-use super::elf::{Class, Elf};
+use super::elf::{Class, Elf, Section};
 use super::symtab::{Table, relocations, symbols};
+
+/// The sections of stubs; a file has each at most once.
+const SECTIONS: [&str; 5] = [".plt", ".plt.sec", ".plt.got", ".plt.bnd", ".iplt"];
 
 /// Where a stub leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,13 +43,13 @@ impl Plt {
         let slots = slots(elf, class);
         let got = got_base(elf);
         let mut plt = Plt::default();
-        for section in elf.sections() {
-            if !matches!(
-                section.name.as_str(),
-                ".plt" | ".plt.sec" | ".plt.got" | ".plt.bnd" | ".iplt"
-            ) {
-                continue;
-            }
+        let holds_stubs = |section: &&Section| SECTIONS.contains(&section.name.as_str());
+        for section in elf
+            .sections()
+            .iter()
+            .filter(holds_stubs)
+            .take(SECTIONS.len())
+        {
             let Some(code) = elf.section_bytes(section) else {
                 continue;
             };

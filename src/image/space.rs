@@ -11,8 +11,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::ImageId;
+use super::listing::Anchor;
 use super::mapping::{Mapped, Mapping, MappingIx, Moment, When};
-use super::name::{ImageName, NameKind, canonical, classify};
+use super::name::{ImageName, NameKind, canonical, classify, start_symbol};
 use super::overlay::Overlay;
 use super::threads::Threads;
 use crate::perfdata::{Comm, CpuMode, Mmap, Sideband, Task};
@@ -29,6 +30,7 @@ pub struct AddressSpaces {
     laid: Vec<Moment>,
     spaces: Vec<Space>,
     kernel: SpaceIx,
+    anchor: Option<Anchor>,
     processes: HashMap<i32, Vec<(Moment, SpaceIx)>>,
     threads: Threads,
 }
@@ -82,6 +84,13 @@ impl AddressSpaces {
             CpuMode::User | CpuMode::Unknown if mmap.pid >= 0 => Some(mmap.pid),
             _ => return None,
         };
+        if let (None, Some(symbol)) = (pid, start_symbol(&mmap.filename)) {
+            let symbol = String::from_utf8_lossy(symbol).into_owned();
+            self.anchor = Some(Anchor {
+                symbol,
+                address: mmap.pgoff,
+            });
+        }
         let path = canonical(&mmap.filename).to_vec();
         let kind = classify(&path, mmap.mode);
         let private = matches!(
@@ -122,14 +131,11 @@ impl AddressSpaces {
             self.replay(self.moment(when), event);
         }
         for space in &mut self.spaces {
-            let ranges: Vec<(u32, Range<u64>)> = (space.own.iter())
-                .map(|&ix| {
-                    (
-                        ix,
-                        self.mappings[ix as usize].start..self.mappings[ix as usize].end,
-                    )
-                })
-                .collect();
+            let range = |&ix: &u32| {
+                let mapping = &self.mappings[ix as usize];
+                (ix, mapping.start..mapping.end)
+            };
+            let ranges: Vec<(u32, Range<u64>)> = space.own.iter().map(range).collect();
             space.overlay = Overlay::new(&ranges);
         }
     }
@@ -280,6 +286,11 @@ impl AddressSpaces {
     /// What was mapped, in the order of [`ImageId`].
     pub fn images(&self) -> &[ImageName] {
         &self.images
+    }
+
+    /// Where the kernel was, if the recording tells.
+    pub(super) fn anchor(&self) -> Option<&Anchor> {
+        self.anchor.as_ref()
     }
 
     /// One mapping.

@@ -2,9 +2,10 @@
 //!
 //! In: places in binaries. Out: symbols, each looked up once. Names come from the image's own functions where they have one,
 //! so that a name always stands for the range that the rest of the program works with; lines, inlined functions and the
-//! names of the rest come from wholesym. Nothing is fetched over a network.
+//! names of the rest come from wholesym, names of code that is no file from lists. Nothing is fetched over a network.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,9 +15,10 @@ use wholesym::{
     AddressInfo, FrameDebugInfo, LookupAddress, SymbolManager, SymbolManagerConfig, SymbolMap,
 };
 
-use super::functions::{FunctionRange, FunctionSource};
 use super::binary::Image;
+use super::functions::{FunctionRange, FunctionSource};
 use super::images::Images;
+use super::listing::{Listed, Listing};
 use super::{ImageId, Location, Svma};
 
 /// What an address belongs to.
@@ -56,6 +58,7 @@ pub struct Wholesym {
     runtime: Runtime,
     manager: SymbolManager,
     maps: HashMap<ImageId, Option<SymbolMap>>,
+    lists: HashMap<Listed, Option<Listing>>,
     known: HashMap<Location, Option<Arc<Symbol>>>,
 }
 
@@ -66,12 +69,18 @@ impl Wholesym {
             runtime: Builder::new_current_thread().build()?,
             manager: SymbolManager::with_config(SymbolManagerConfig::default()),
             maps: HashMap::new(),
+            lists: HashMap::new(),
             known: HashMap::new(),
         })
     }
 
     fn find(&mut self, images: &Images, at: Location) -> Option<Symbol> {
         let image = images.get(at.image);
+        if let Some(of) = image.listed() {
+            let list = self.lists.entry(of);
+            let list = list.or_insert_with_key(|of| images.listing(of));
+            return list.as_ref()?.at(at.svma.0).map(listed);
+        }
         let function = image
             .function_at(at.svma)
             .filter(|function| function.name.is_some());
@@ -121,6 +130,16 @@ fn load(runtime: &Runtime, manager: &SymbolManager, image: &Image) -> Option<Sym
     };
     let debug = image.debug().and_then(|debug| load(debug.path()));
     debug.or_else(|| load(image.elf()?.path()))
+}
+
+fn listed((range, name): (&Range<u64>, &str)) -> Symbol {
+    Symbol {
+        name: name.to_owned(),
+        mangled: None,
+        start: Svma(range.start),
+        size: Some(range.end - range.start),
+        frames: Vec::new(),
+    }
 }
 
 fn named(function: &FunctionRange, frames: Vec<FrameDebugInfo>) -> Option<Symbol> {

@@ -2,12 +2,18 @@
 //!
 //! In: an ELF file. Out: its symbol tables and relocation tables as plain values.
 
+use std::cmp::Reverse;
+
 use object::Endianness;
 use object::elf::{self, Rel32, Rel64, Rela32, Rela64, Sym32, Sym64};
 use object::pod::{Pod, slice_from_bytes};
 use object::read::elf::{Rel, Rela, Sym};
 
-use super::elf::{Elf, Section, string_at};
+use super::elf::{Elf, Section};
+use super::strings::Strings;
+
+/// Sound files have two or three loaded relocation tables; a damaged one may have thousands that are each the whole file.
+const MOST_TABLES: usize = 16;
 
 /// Which symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +50,13 @@ pub struct Symbol {
     pub function: bool,
 }
 
+/// Which of several names for one address serves best: the least. Global, fewest underscores in front, longest, as perf
+/// chooses; the name itself makes the order total.
+pub fn name_rank(binding: Binding, name: &str) -> impl Ord + use<'_> {
+    let underscores = name.len() - name.trim_start_matches('_').len();
+    (binding, underscores, Reverse(name.len()), name)
+}
+
 /// A place that the loader fills in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relocation {
@@ -73,27 +86,27 @@ pub fn symbols(elf: &Elf, table: Table) -> Vec<Symbol> {
     let (Some(bytes), Some(strings)) = (elf.section_bytes(section), strings) else {
         return Vec::new();
     };
+    let mut strings = Strings::new(&strings);
     match elf.is_64 {
         true => entries::<Sym64<Endianness>>(&bytes)
             .iter()
-            .map(|s| symbol(s, elf.endian, &strings))
+            .map(|s| symbol(s, elf.endian, &mut strings))
             .collect(),
         false => entries::<Sym32<Endianness>>(&bytes)
             .iter()
-            .map(|s| symbol(s, elf.endian, &strings))
+            .map(|s| symbol(s, elf.endian, &mut strings))
             .collect(),
     }
 }
 
 /// The relocations of all loaded relocation sections.
 pub fn relocations(elf: &Elf) -> Vec<Relocation> {
-    let loaded = |section: &&Section| section.svma != 0;
+    let loaded = |section: &&Section| {
+        section.svma != 0 && [elf::SHT_RELA, elf::SHT_REL].contains(&section.kind)
+    };
     let mut all = Vec::new();
-    for section in elf.sections().iter().filter(loaded) {
+    for section in elf.sections().iter().filter(loaded).take(MOST_TABLES) {
         let is_rela = section.kind == elf::SHT_RELA;
-        if !is_rela && section.kind != elf::SHT_REL {
-            continue;
-        }
         let Some(bytes) = elf.section_bytes(section) else {
             continue;
         };
@@ -128,10 +141,14 @@ fn entries<T: Pod>(bytes: &[u8]) -> &[T] {
     slice_from_bytes(bytes, bytes.len() / size_of::<T>()).map_or(&[], |(entries, _)| entries)
 }
 
-fn symbol<S: Sym<Endian = Endianness>>(symbol: &S, endian: Endianness, strings: &[u8]) -> Symbol {
+fn symbol<S: Sym<Endian = Endianness>>(
+    symbol: &S,
+    endian: Endianness,
+    strings: &mut Strings<'_>,
+) -> Symbol {
     let kind = symbol.st_type();
     Symbol {
-        name: string_at(strings, symbol.st_name(endian)).to_owned(),
+        name: strings.at(symbol.st_name(endian)),
         value: symbol.st_value(endian).into(),
         size: symbol.st_size(endian).into(),
         binding: match symbol.st_bind() {

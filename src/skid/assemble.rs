@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::hold::{Reporting, TimeSamples};
 use super::likelihood::{Model, Observation};
 use super::region::{Classes, Region};
-use crate::code::{FunctionIx, Program};
+use crate::code::{Exit, FunctionIx, Program};
 
 /// Blocks with less of all samples are left out.
 const LEAST_SHARE: f64 = 2e-4;
@@ -132,7 +132,41 @@ pub fn hot(
             above = dominators.parent(b);
         }
     }
+    for &f in &reached {
+        open_ways_out(program, f, &mut hot);
+    }
     hot
+}
+
+/// Adds the shortest way to a return wherever the kept blocks of a function have none: a loop that can't be left would run
+/// for ever.
+fn open_ways_out(program: &Program, f: FunctionIx, hot: &mut BTreeSet<(FunctionIx, usize)>) {
+    let cfg = &program.functions[f].1.cfg;
+    let kept: Vec<usize> = hot.range((f, 0)..(f + 1, 0)).map(|h| h.1).collect();
+    for block in kept {
+        let mut came: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut queue = std::collections::VecDeque::from([block]);
+        // kept blocks first, so that a way that is there already is found
+        let leaves = |b: usize| !matches!(cfg.blocks[b].exit, Exit::None | Exit::Stop);
+        let mut end = None;
+        while let Some(at) = queue.pop_front() {
+            if leaves(at) {
+                end = Some(at);
+                break;
+            }
+            for edge in cfg.successors(at) {
+                if edge.to != block && !came.contains_key(&edge.to) {
+                    came.insert(edge.to, at);
+                    if hot.contains(&(f, edge.to)) { queue.push_front(edge.to) } else { queue.push_back(edge.to) }
+                }
+            }
+        }
+        let mut at = end;
+        while let Some(b) = at {
+            hot.insert((f, b));
+            at = came.get(&b).copied();
+        }
+    }
 }
 
 /// All functions that calls lead to from `from`, where `along` gives (from, to) of a call's caller and target.

@@ -1,0 +1,7 @@
+//! The image stage, held against what the binutils say of the same files.
+
+mod binaries;
+mod elf;
+mod locate;
+mod plt;
+mod symbols;
