@@ -14,6 +14,10 @@ pub fn decode(address: u64, bytes: &[u8]) -> Option<Inst> {
     let (mut reads, mut writes) = registers(&raw);
     if is_zeroing(&raw, &name) {
         reads = 0;
+    } else if overwrites(&raw, &name) {
+        reads = sources(&raw);
+    } else if name.starts_with("cmov") {
+        reads |= register_bits(raw.operand(0));
     }
     // The stack engine renames the stack pointer ahead of the core.
     if matches!(name.as_str(), "push" | "pop" | "leave")
@@ -63,12 +67,9 @@ fn work(raw: &Instruction, name: &str) -> Work {
         "mov" | "movzx" | "movsx" | "movsxd" | "push" | "pop" | "leave" => Work::Move,
         "mul" | "imul" | "mulx" => Work::Multiply,
         "div" | "idiv" => Work::Divide,
-        "mfence" | "lfence" | "sfence" | "xchg" | "cmpxchg"
-            if raw.prefixes.lock() || name.ends_with("fence") =>
-        {
-            Work::Serialize
-        }
+        "mfence" | "lfence" | "sfence" => Work::Serialize,
         "cpuid" | "syscall" | "rdtsc" | "xgetbv" | "xsave" | "xsavec" | "xrstor" => Work::Microcode,
+        "xchg" if raw.operand(0).is_memory() || raw.operand(1).is_memory() => Work::Serialize,
         _ if raw.prefixes.lock() => Work::Serialize,
         _ if is_string(name) => Work::Microcode,
         _ if n.starts_with("fdiv") || n.starts_with("fsqrt") => Work::FloatDivide,
@@ -102,6 +103,37 @@ fn is_zeroing(raw: &Instruction, name: &str) -> bool {
         && last > 0
         && matches!(raw.operand(last), Operand::Register { .. })
         && raw.operand(last) == raw.operand(last - 1)
+}
+
+/// Whether the destination's old value is of no consequence. The decoder calls these destinations read, which would chain every
+/// copy to the last use of its register.
+fn overwrites(raw: &Instruction, name: &str) -> bool {
+    match name {
+        "mov" | "movzx" | "movsx" | "movsxd" | "movbe" => raw.operand(0).width().is_none_or(|w| w >= 4),
+        "movss" | "movsd" => raw.operand(1).is_memory(),
+        "movmskpd" | "movmskps" | "pmovmskb" | "pshufd" | "tzcnt" | "lzcnt" | "popcnt" => true,
+        "imul" => raw.operand_count() == 3,
+        _ => false,
+    }
+}
+
+/// Registers that an instruction with an overwritten destination reads.
+fn sources(raw: &Instruction) -> Registers {
+    let destination = raw.operand(0);
+    let address = if destination.is_memory() { register_bits(destination) } else { 0 };
+    (1..raw.operand_count()).map(|i| register_bits(raw.operand(i))).fold(address, |all, r| all | r)
+}
+
+/// The register an operand is, or those that make up its address.
+fn register_bits(operand: Operand) -> Registers {
+    match operand {
+        Operand::Register { reg } => bit(reg),
+        Operand::MemDeref { base } | Operand::Disp { base, .. } => bit(base),
+        Operand::MemIndexScale { index, .. } | Operand::MemIndexScaleDisp { index, .. } => bit(index),
+        Operand::MemBaseIndexScale { base, index, .. }
+        | Operand::MemBaseIndexScaleDisp { base, index, .. } => bit(base) | bit(index),
+        _ => 0,
+    }
 }
 
 /// Registers read and written; both sets empty for instructions whose effects the decoder does not spell out.
@@ -158,6 +190,15 @@ mod tests {
     fn a_divide_takes_and_gives_two_registers() {
         let i = decode(0x1000, &[0xf7, 0xf1]).unwrap(); // div ecx
         assert_eq!((i.work, i.reads & 7, i.writes & 7), (Work::Divide, 7, 5));
+    }
+
+    #[test]
+    fn a_copy_does_not_wait_for_what_it_overwrites() {
+        assert_eq!(decode(0, &[0x8b, 0x14, 0x01]).unwrap().reads, 1 | 1 << 1); // mov edx, [rcx + rax]
+        assert_eq!(decode(0, &[0x89, 0x3c, 0x82]).unwrap().reads, 1 | 1 << 2 | 1 << 7); // mov [rdx + rax * 4], edi
+        assert_eq!(decode(0, &[0x41, 0x0f, 0x4c, 0xd7]).unwrap().reads, 1 << 15 | 1 << 2 | FLAGS); // cmovl edx, r15d
+        assert_eq!(decode(0, &[0xf2, 0x0f, 0x10, 0x07]).unwrap().reads, 1 << 7); // movsd xmm0, [rdi]
+        assert_eq!(decode(0, &[0x6b, 0xc8, 0x05]).unwrap().reads, 1); // imul ecx, eax, 5
     }
 
     #[test]

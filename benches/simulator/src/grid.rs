@@ -124,6 +124,9 @@ cases! {
     "enter-wide4-60" "enter" Wide4 about(60), OnHead, 20000, PLAIN;
     "enter-wide6-hump-freq" "enter" Wide6 HUMP, AfterHead, 20000, FREQUENCY;
     "enter-wide4-precise" "enter" Wide4 about(60), AfterHead, 20000, With { precise_cycles: true, ..PLAIN };
+    "blend-wide4-5" "blend" Wide4 about(5), AfterHead, 20000, PLAIN;
+    "blend-wide6-hump" "blend" Wide6 HUMP, AfterHead, 20000, CHAINS;
+    "blend-wide8-60" "blend" Wide8 about(60), OnHead, 20000, PLAIN;
     "compare-wide6-60" "compare" Wide6 about(60), AfterLongHead(8), 20000, CHAINS;
     "compare-inorder-5-few" "compare" InOrder about(5), OnHead, 500, PLAIN;
     "scan-wide8-60" "scan" Wide8 about(60), AfterHead, 20000, PLAIN;
