@@ -6,7 +6,9 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::image::{Image, Mapping};
 use crate::inst::{Flow, Inst};
@@ -55,27 +57,28 @@ pub struct Step<'a> {
 }
 
 impl Trace {
-    /// Compiles nothing and times nothing: runs `program` once under valgrind and keeps what it did.
+    /// Runs `program` once under valgrind and keeps what it did.
     pub fn record(program: Program) -> Result<Trace> {
         let image = Image::read(&program.binary)?;
-        // A bare environment and a relative name: the stack must lie where it lies in everybody's run.
+        let place = Place::copy_of(&program)?;
+        let failed = |reason: String| Error::Tool { tool: "valgrind", reason };
         let mut run = Command::new(which("valgrind"))
             .env_clear()
-            .current_dir(program.binary.parent().unwrap_or(&program.binary))
+            .current_dir(&place.0)
             .args(["--tool=lackey", "--basic-counts=no", "--trace-mem=yes"])
             .arg(format!("./{}", program.name))
             .args(&program.args)
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|e| Error::Tool { tool: "valgrind", reason: e.to_string() })?;
+            .map_err(|e| failed(e.to_string()))?;
         let mut parser = Parser::new(program, image);
         if let Some(text) = run.stderr.take() {
             parser.read(BufReader::with_capacity(1 << 20, text))?;
         }
-        let status = run.wait().map_err(|e| Error::Tool { tool: "valgrind", reason: e.to_string() })?;
+        let status = run.wait().map_err(|e| failed(e.to_string()))?;
         if !status.success() {
-            return Err(Error::Tool { tool: "valgrind", reason: status.to_string() });
+            return Err(failed(status.to_string()));
         }
         parser.finish()
     }
@@ -135,9 +138,31 @@ fn counts(word: u32) -> (usize, usize) {
     (((word >> INDEX_BITS) & 7) as usize, (word >> (INDEX_BITS + 3)) as usize)
 }
 
-fn which(tool: &str) -> std::path::PathBuf {
+fn which(tool: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).map(|d| d.join(tool)).find(|p| p.is_file()).unwrap_or_else(|| tool.into())
+}
+
+/// A directory whose path is equally long in every run. The path lies on the program's stack, and where the stack lies decides
+/// which cache sets it falls into.
+struct Place(PathBuf);
+
+impl Place {
+    fn copy_of(program: &Program) -> Result<Place> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let unique = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let dir = std::env::temp_dir().join(format!("skidconv-{:010}-{:04}", unique.0, unique.1));
+        std::fs::create_dir_all(&dir).map_err(Error::io(&dir))?;
+        std::fs::copy(&program.binary, dir.join(program.name)).map_err(Error::io(&program.binary))?;
+        Ok(Place(dir))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // A leftover in the temporary directory is not worth failing for.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 struct Parser {

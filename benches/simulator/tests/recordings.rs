@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
+use skidconv_simulator::core::Model;
 use skidconv_simulator::counter::{Event, Period, Setup};
 use skidconv_simulator::distance;
-use skidconv_simulator::grid::{Case, Model};
+use skidconv_simulator::grid::Case;
 use skidconv_simulator::interrupt::{Lands, Skid};
 use skidconv_simulator::program::{Program, Source};
 use skidconv_simulator::sampler::{self, Plan};
@@ -63,6 +64,22 @@ fn a_late_interrupt_is_far_from_the_truth() {
 }
 
 #[test]
+fn a_recording_does_not_depend_on_where_it_was_made() {
+    let dirs =
+        [tempfile::tempdir().unwrap(), tempfile::Builder::new().prefix("another-place").tempdir().unwrap()];
+    let case = Case { samples: 100, ..*Case::named("scan-shared-150-lbr").unwrap() };
+    let written = dirs.each_ref().map(|dir| {
+        let trace = trace("scan", "1", dir.path())?;
+        case.write(&trace, dir.path()).unwrap();
+        Some(
+            ["perf.data", "truth.tsv"]
+                .map(|end| std::fs::read(dir.path().join(format!("{}.{end}", case.name))).unwrap()),
+        )
+    });
+    assert!(written[0] == written[1]);
+}
+
+#[test]
 fn what_ran_is_what_lackey_and_callgrind_count() {
     let dir = tempfile::tempdir().unwrap();
     for (name, few, many) in [("ratios", "2000", "5000"), ("hash", "500", "900"), ("interp", "10", "90")] {
@@ -71,7 +88,8 @@ fn what_ran_is_what_lackey_and_callgrind_count() {
         let (counted, more) = (collected(&few), collected(&many));
         let lackey = counted_by("lackey", &few, "guest instrs:");
         let (few, many) = (Trace::record(few).unwrap(), Trace::record(many).unwrap());
-        assert_eq!(few.reported, lackey, "{name}");
+        // The length of the program's path makes start-up longer or shorter by an instruction or two.
+        assert!(few.reported.abs_diff(lackey) <= 8, "{name}: {} and {lackey}", few.reported);
         // Valgrind's tools preload libraries with names of unequal length, over which start-up loops: only differences agree.
         let (traced, counted) = (many.reported - few.reported, more - counted);
         assert!(traced.abs_diff(counted) <= 8, "{name}: {traced} and {counted}");

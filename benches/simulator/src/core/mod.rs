@@ -6,12 +6,14 @@
 
 mod cache;
 mod inorder;
+mod model;
 mod outoforder;
 mod predictor;
 mod sibling;
 
 pub use cache::{Bursts, Hierarchy, Memory};
 pub use inorder::InOrder;
+pub use model::Model;
 pub use outoforder::{OutOfOrder, Shape};
 pub use predictor::Predictor;
 pub use sibling::Sibling;
