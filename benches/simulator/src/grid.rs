@@ -1,0 +1,225 @@
+//! The cases: programs × cores × skids × sample counts, chosen so that each program meets cores unlike one another.
+
+use std::path::Path;
+
+use crate::core::Model;
+use crate::counter::{Event, Period, Setup};
+use crate::distance::{self, Distance};
+use crate::interrupt::{Lands, Skid};
+use crate::perfdata::{self, About};
+use crate::sampler::{self, Plan, Recording};
+use crate::trace::Trace;
+use crate::{Error, Result, truth};
+
+/// Instructions between samples, at least: the program is run as often as that takes.
+const SPACING: u64 = 1500;
+
+/// One case.
+#[derive(Debug, Clone, Copy)]
+pub struct Case {
+    /// Its name, also that of its files.
+    pub name: &'static str,
+    /// The program.
+    pub program: &'static str,
+    /// The core.
+    pub model: Model,
+    /// How late interrupts are.
+    pub skid: Skid,
+    /// Which address they record.
+    pub lands: Lands,
+    /// Samples of instructions, and about as many of cycles.
+    pub samples: u64,
+    /// What else it records.
+    pub with: With,
+}
+
+/// What a case records besides addresses of cycles and instructions.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct With {
+    /// Call chains by frame pointer.
+    pub chains: bool,
+    /// First-level and branch misses.
+    pub misses: bool,
+    /// Branch records per sample.
+    pub branches: usize,
+    /// A sampling frequency instead of a period.
+    pub frequency: bool,
+    /// Precise cycles (not instructions).
+    pub precise_cycles: bool,
+}
+
+const PLAIN: With =
+    With { chains: false, misses: false, branches: 0, frequency: false, precise_cycles: false };
+const CHAINS: With = With { chains: true, ..PLAIN };
+const MISSES: With = With { misses: true, ..PLAIN };
+const FREQUENCY: With = With { frequency: true, ..PLAIN };
+
+const HUMP: Skid = Skid::TwoHump;
+const TAIL: Skid = Skid::Tail { base: 40, share: 0.15, exponent: 1.1 };
+
+const fn about(base: u64) -> Skid {
+    Skid::Jitter { base, spread: 0.3 }
+}
+
+const fn lognormal(median: f64) -> Skid {
+    Skid::LogNormal { median, sigma: 0.6 }
+}
+
+macro_rules! cases {
+    ($($name:literal $program:literal $model:ident $skid:expr, $lands:expr, $samples:literal, $with:expr;)*) => {
+        /// Every case.
+        pub const CASES: &[Case] = &[$(Case {
+            name: $name, program: $program, model: Model::$model, skid: $skid, lands: $lands, samples: $samples, with: $with,
+        }),*];
+    };
+}
+
+use Lands::{AfterHead, AfterLongHead, OnHead};
+
+cases! {
+    "machine-wide4-20" "machine" Wide4 about(20), AfterHead, 20000, CHAINS;
+    "machine-inorder-5" "machine" InOrder about(5), OnHead, 20000, PLAIN;
+    "machine-shared-hump" "machine" Shared HUMP, AfterHead, 20000, PLAIN;
+    "viterbi-wide8-60" "viterbi" Wide8 about(60), OnHead, 20000, PLAIN;
+    "viterbi-wide4-150" "viterbi" Wide4 about(150), AfterHead, 5000, PLAIN;
+    "arcs-wide6-60" "arcs" Wide6 about(60), AfterHead, 20000, With { misses: true, ..CHAINS };
+    "arcs-bursty-hump" "arcs" Bursty HUMP, AfterHead, 20000, PLAIN;
+    "arcs-blocking-20" "arcs" Blocking about(20), OnHead, 5000, MISSES;
+    "hash-bursty-memory" "hash" Bursty Skid::AfterMemory { base: 30 }, OnHead, 20000, MISSES;
+    "hash-wide4-lognormal20" "hash" Wide4 lognormal(20.0), AfterHead, 50000, CHAINS;
+    "sparse-wide8-20" "sparse" Wide8 about(20), AfterHead, 20000, PLAIN;
+    "sparse-inorder-60-freq" "sparse" InOrder about(60), OnHead, 20000, FREQUENCY;
+    "trips-wide6-5" "trips" Wide6 about(5), AfterHead, 20000, PLAIN;
+    "trips-wide4-lognormal60" "trips" Wide4 lognormal(60.0), AfterLongHead(8), 20000, PLAIN;
+    "trips-shared-150" "trips" Shared about(150), OnHead, 20000, PLAIN;
+    "interp-wide6-20-lbr" "interp" Wide6 about(20), AfterHead, 20000, With { branches: 32, ..PLAIN };
+    "interp-inorder-20" "interp" InOrder about(20), OnHead, 5000, PLAIN;
+    "interp-wide8-hump" "interp" Wide8 HUMP, AfterHead, 50000, PLAIN;
+    "tree-wide4-60" "tree" Wide4 about(60), AfterHead, 20000, CHAINS;
+    "tree-bursty-tail" "tree" Bursty TAIL, AfterHead, 20000, CHAINS;
+    "bisect-wide6-20" "bisect" Wide6 about(20), AfterHead, 20000, MISSES;
+    "bisect-blocking-60" "bisect" Blocking about(60), OnHead, 20000, PLAIN;
+    "ratios-wide4-20" "ratios" Wide4 about(20), AfterHead, 20000, PLAIN;
+    "ratios-wide8-150" "ratios" Wide8 about(150), OnHead, 50000, CHAINS;
+    "ratios-shared-tail" "ratios" Shared TAIL, AfterHead, 5000, CHAINS;
+    "enter-wide4-60" "enter" Wide4 about(60), OnHead, 20000, PLAIN;
+    "enter-wide6-hump-freq" "enter" Wide6 HUMP, AfterHead, 20000, FREQUENCY;
+    "enter-wide4-precise" "enter" Wide4 about(60), AfterHead, 20000, With { precise_cycles: true, ..PLAIN };
+    "blend-wide4-5" "blend" Wide4 about(5), AfterHead, 20000, PLAIN;
+    "blend-wide6-hump" "blend" Wide6 HUMP, AfterHead, 20000, CHAINS;
+    "blend-wide8-60" "blend" Wide8 about(60), OnHead, 20000, PLAIN;
+    "compare-wide6-60" "compare" Wide6 about(60), AfterLongHead(8), 20000, CHAINS;
+    "compare-inorder-5-few" "compare" InOrder about(5), OnHead, 500, PLAIN;
+    "scan-wide8-60" "scan" Wide8 about(60), AfterHead, 20000, PLAIN;
+    "scan-bursty-20-few" "scan" Bursty about(20), AfterHead, 500, CHAINS;
+    "scan-shared-150-lbr" "scan" Shared about(150), AfterHead, 5000, With { branches: 16, ..PLAIN };
+}
+
+/// The cases of `--quick`: one or two of each kind of core.
+pub const QUICK: &[&str] = &[
+    "machine-wide4-20",
+    "machine-inorder-5",
+    "viterbi-wide8-60",
+    "arcs-wide6-60",
+    "hash-bursty-memory",
+    "trips-wide6-5",
+    "interp-wide6-20-lbr",
+    "tree-bursty-tail",
+    "ratios-shared-tail",
+    "enter-wide4-60",
+];
+
+impl Case {
+    /// Looks a case up by name.
+    pub fn named(name: &str) -> Result<&'static Case> {
+        CASES.iter().find(|c| c.name == name).ok_or_else(|| Error::Unknown(name.into()))
+    }
+
+    /// Records `trace` and writes `NAME.perf.data` and `NAME.truth.tsv` into `out`.
+    pub fn write(&self, trace: &Trace, out: &Path) -> Result<Vec<(Event, Distance)>> {
+        let (plan, recording) = self.record(trace);
+        let core = self.model.core(self.seed());
+        let program = &trace.program;
+        let about = About {
+            comm: program.name,
+            path: &program.recorded_path,
+            mapping: trace.mapping(),
+            command: std::iter::once(&program.recorded_path).chain(&program.args).cloned().collect(),
+            processor: core.name(),
+        };
+        perfdata::write(&out.join(format!("{}.perf.data", self.name)), &about, &plan, &recording)?;
+        truth::write(&out.join(format!("{}.truth.tsv", self.name)), trace, &plan, &recording)?;
+        let measured = |c: &Setup| (c.event, distance::measure(trace, &plan, &recording, c.event));
+        Ok(plan.counters.iter().map(measured).collect())
+    }
+
+    /// Records `trace`; a first run without counters tells how long the periods must be.
+    pub fn record(&self, trace: &Trace) -> (Plan, Recording) {
+        let mut plan = Plan {
+            counters: Vec::new(),
+            passes: 1,
+            call_chains: self.with.chains,
+            branch_depth: self.with.branches,
+            seed: self.seed(),
+        };
+        let dry = sampler::record(trace, &mut *self.model.core(self.seed()), &plan);
+        plan.passes = (self.samples * SPACING).div_ceil(trace.instructions()).max(1) as u32;
+        plan.counters = self.counters(&dry, u64::from(plan.passes));
+        let recording = sampler::record(trace, &mut *self.model.core(self.seed()), &plan);
+        (plan, recording)
+    }
+
+    fn counters(&self, dry: &Recording, passes: u64) -> Vec<Setup> {
+        let total = |of: fn(&sampler::Happened) -> u64| passes * dry.truth.iter().map(of).sum::<u64>();
+        let mut wanted = vec![
+            (Event::Cycles, passes * dry.cycles, self.samples),
+            (Event::Instructions, total(|h| h.executions), self.samples),
+        ];
+        if self.with.misses {
+            wanted.push((Event::LoadMisses, total(|h| h.load_misses), self.samples / 4));
+            wanted.push((Event::BranchMisses, total(|h| h.mispredicts), self.samples / 4));
+        }
+        let seconds = (passes * dry.cycles) as f64 / 1e9;
+        let setup = |(event, total, samples): (Event, u64, u64)| Setup {
+            event,
+            period: match self.with.frequency {
+                true => Period::Frequency((samples as f64 / seconds) as u64),
+                false => Period::Fixed(prime(total / samples)),
+            },
+            skid: if self.with.precise_cycles && event == Event::Cycles { Skid::Precise } else { self.skid },
+            lands: self.lands,
+        };
+        wanted.into_iter().map(setup).collect()
+    }
+
+    /// The case's own seed: its name's FNV-1a hash.
+    fn seed(&self) -> u64 {
+        self.name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
+    }
+}
+
+/// The smallest odd prime that is not below `n`.
+fn prime(n: u64) -> u64 {
+    let odd = |n: u64| (3..).step_by(2).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d));
+    (n.max(3) | 1..).step_by(2).find(|&n| odd(n)).unwrap_or(n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_are_prime() {
+        assert_eq!([prime(1), prime(4), prime(9), prime(1000), prime(1500)], [3, 5, 11, 1009, 1511]);
+    }
+
+    #[test]
+    fn each_case_has_a_name_of_its_own_and_a_program() {
+        let mut names: Vec<_> = CASES.iter().map(|c| c.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), CASES.len());
+        assert!(CASES.iter().all(|c| crate::program::Source::named(c.program).is_ok()));
+        assert!(QUICK.iter().all(|name| Case::named(name).is_ok()));
+    }
+}

@@ -1,0 +1,84 @@
+//! The programs: C sources carried in this crate, compiled when a case is made.
+//!
+//! The first lines of each source say how it is compiled (`// cc:`) and with which arguments it runs (`// args:`), so that a
+//! new program is one new file and one new line in [`SOURCES`].
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{Error, Result};
+
+macro_rules! sources {
+    ($($name:literal),* $(,)?) => {
+        /// Every program: its name and its text.
+        pub const SOURCES: &[Source] = &[$(Source { name: $name, text: include_str!(concat!("../programs/", $name, ".c")) }),*];
+    };
+}
+
+sources!(
+    "machine", "viterbi", "arcs", "hash", "sparse", "trips", "interp", "tree", "bisect", "ratios", "enter",
+    "compare", "scan", "blend",
+);
+
+/// A program as source text.
+#[derive(Debug, Clone, Copy)]
+pub struct Source {
+    /// Its name, also that of the binary.
+    pub name: &'static str,
+    /// The C text.
+    pub text: &'static str,
+}
+
+/// A compiled program.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// Its name.
+    pub name: &'static str,
+    /// Where the binary is on this disk.
+    pub binary: PathBuf,
+    /// The path that recordings give it, e.g. `/opt/generated/tree/tree`.
+    pub recorded_path: String,
+    /// The arguments it runs with.
+    pub args: Vec<String>,
+}
+
+impl Source {
+    /// Looks a program up by name.
+    pub fn named(name: &str) -> Result<Source> {
+        SOURCES.iter().copied().find(|s| s.name == name).ok_or_else(|| Error::Unknown(name.into()))
+    }
+
+    /// Compiles into `symfs`, below the path that recordings will name.
+    pub fn compile(self, symfs: &Path) -> Result<Program> {
+        let recorded_dir = format!("/opt/generated/{}", self.name);
+        let dir = symfs.join(&recorded_dir[1..]);
+        std::fs::create_dir_all(&dir).map_err(Error::io(&dir))?;
+        let dir = dir.canonicalize().map_err(Error::io(&dir))?;
+        let source = dir.join(format!("{}.c", self.name));
+        std::fs::write(&source, self.text).map_err(Error::io(&source))?;
+        // The debug information must not depend on where the case is made.
+        let prefix = format!("-ffile-prefix-map={}={recorded_dir}", dir.display());
+        let run = Command::new("cc")
+            .current_dir(&dir)
+            .args(self.words("// cc: "))
+            .args([&prefix, "-o", self.name, &format!("{}.c", self.name), "-lm"])
+            .output()
+            .map_err(|e| Error::Tool { tool: "cc", reason: e.to_string() })?;
+        if !run.status.success() {
+            return Err(Error::Tool {
+                tool: "cc",
+                reason: String::from_utf8_lossy(&run.stderr).into_owned(),
+            });
+        }
+        Ok(Program {
+            name: self.name,
+            binary: dir.join(self.name),
+            recorded_path: format!("{recorded_dir}/{}", self.name),
+            args: self.words("// args: ").map(String::from).collect(),
+        })
+    }
+
+    fn words(self, marker: &'static str) -> impl Iterator<Item = &'static str> {
+        self.text.lines().find_map(|l| l.strip_prefix(marker)).unwrap_or("").split_whitespace()
+    }
+}

@@ -1,0 +1,50 @@
+//! The truth table beside a recording: `M`, `S`, `I`, `E` and `T` lines, tab-separated, addresses as the recording has them.
+//!
+//! ```text
+//! M start end pgoff path                        S start end module name
+//! I addr length executions head-cycles l1-misses branch-misses
+//! E from to count                               T instructions cycles mispredicts
+//! ```
+
+use std::io::Write;
+use std::path::Path;
+
+use crate::sampler::{Happened, Plan, Recording};
+use crate::trace::Trace;
+use crate::{Error, Result};
+
+/// Writes the truth of `recording` to `path`.
+pub fn write(path: &Path, trace: &Trace, plan: &Plan, recording: &Recording) -> Result<()> {
+    let file = std::fs::File::create(path).map_err(Error::io(path))?;
+    write_all(&mut std::io::BufWriter::new(file), trace, plan, recording).map_err(Error::io(path))
+}
+
+fn write_all(out: &mut impl Write, trace: &Trace, plan: &Plan, recording: &Recording) -> std::io::Result<()> {
+    let map = trace.mapping();
+    writeln!(out, "M\t{:x}\t{:x}\t{:x}\t{}", map.start, map.end, map.offset, trace.program.recorded_path)?;
+    for f in &trace.image.functions {
+        let (start, end) = (f.start + trace.bias, f.end + trace.bias);
+        writeln!(out, "S\t{start:x}\t{end:x}\t{}\t{}", trace.program.name, f.name)?;
+    }
+    let mut lines: Vec<_> = trace.insts.iter().zip(&recording.truth).collect();
+    lines.sort_by_key(|(inst, _)| inst.address);
+    for (inst, h) in lines {
+        let Happened { executions, head_cycles, load_misses, mispredicts } = h;
+        let (at, length) = (inst.address, inst.length);
+        writeln!(out, "I\t{at:x}\t{length}\t{executions}\t{head_cycles}\t{load_misses}\t{mispredicts}")?;
+    }
+    write_edges(out, trace, plan)?;
+    let total = |of: fn(&Happened) -> u64| recording.truth.iter().map(of).sum::<u64>();
+    writeln!(out, "T\t{}\t{}\t{}", total(|h| h.executions), recording.cycles, total(|h| h.mispredicts))?;
+    out.flush()
+}
+
+fn write_edges(out: &mut impl Write, trace: &Trace, plan: &Plan) -> std::io::Result<()> {
+    let address = |ix| trace.inst(ix).address;
+    let mut edges: Vec<_> = trace.edges.iter().map(|(&(a, b), &n)| (address(a), address(b), n)).collect();
+    edges.sort_unstable();
+    for (from, to, n) in edges {
+        writeln!(out, "E\t{from:x}\t{to:x}\t{}", n * u64::from(plan.passes))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! Whole recordings of small runs. Without `cc` and `valgrind` there is nothing to record, and the tests say so and pass.
+
+use std::path::Path;
+use std::process::Command;
+
+use skidconv_simulator::core::Model;
+use skidconv_simulator::counter::{Event, Period, Setup};
+use skidconv_simulator::distance;
+use skidconv_simulator::grid::Case;
+use skidconv_simulator::interrupt::{Lands, Skid};
+use skidconv_simulator::program::{Program, Source};
+use skidconv_simulator::sampler::{self, Plan};
+use skidconv_simulator::trace::Trace;
+
+fn present(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output().is_ok();
+    if !found {
+        eprintln!("skipped: no {tool}");
+    }
+    found
+}
+
+fn program(name: &str, args: &str, dir: &Path) -> Option<Program> {
+    if !present("cc") || !present("valgrind") {
+        return None;
+    }
+    let mut program = Source::named(name).unwrap().compile(dir).unwrap();
+    program.args = vec![args.into()];
+    Some(program)
+}
+
+fn trace(name: &str, args: &str, dir: &Path) -> Option<Trace> {
+    Some(Trace::record(program(name, args, dir)?).unwrap())
+}
+
+#[test]
+fn precise_samples_are_as_near_the_truth_as_chance_allows() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(trace) = trace("trips", "1500", dir.path()) else { return };
+    for model in [Model::InOrder, Model::Wide6, Model::Shared] {
+        let exact =
+            |event| Setup { event, period: Period::Fixed(101), skid: Skid::Precise, lands: Lands::OnHead };
+        let counters = vec![exact(Event::Instructions), exact(Event::Cycles)];
+        let plan = Plan { counters, passes: 4, call_chains: false, branch_depth: 0, seed: 1 };
+        let recording = sampler::record(&trace, &mut *model.core(1), &plan);
+        for event in [Event::Instructions, Event::Cycles] {
+            let d = distance::measure(&trace, &plan, &recording, event);
+            assert!(d.samples > 5000 && d.instruction < 1.2 * d.floor, "{model:?} {event:?} {d:?}");
+        }
+    }
+}
+
+#[test]
+fn a_late_interrupt_is_far_from_the_truth() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(trace) = trace("trips", "1500", dir.path()) else { return };
+    let late = Skid::Jitter { base: 20, spread: 0.3 };
+    let setup =
+        Setup { event: Event::Instructions, period: Period::Fixed(101), skid: late, lands: Lands::OnHead };
+    let plan = Plan { counters: vec![setup], passes: 4, call_chains: false, branch_depth: 0, seed: 1 };
+    let recording = sampler::record(&trace, &mut *Model::Wide6.core(1), &plan);
+    let d = distance::measure(&trace, &plan, &recording, Event::Instructions);
+    assert!(d.instruction > 5.0 * d.floor, "{d:?}");
+}
+
+#[test]
+fn a_recording_does_not_depend_on_where_it_was_made() {
+    let dirs =
+        [tempfile::tempdir().unwrap(), tempfile::Builder::new().prefix("another-place").tempdir().unwrap()];
+    let case = Case { samples: 100, ..*Case::named("scan-shared-150-lbr").unwrap() };
+    let written = dirs.each_ref().map(|dir| {
+        let trace = trace("scan", "1", dir.path())?;
+        case.write(&trace, dir.path()).unwrap();
+        Some(
+            ["perf.data", "truth.tsv"]
+                .map(|end| std::fs::read(dir.path().join(format!("{}.{end}", case.name))).unwrap()),
+        )
+    });
+    assert!(written[0] == written[1]);
+}
+
+#[test]
+fn what_ran_is_what_lackey_and_callgrind_count() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, few, many) in [("ratios", "2000", "5000"), ("hash", "500", "900"), ("interp", "10", "90")] {
+        let Some(few) = program(name, few, dir.path()) else { return };
+        let many = Program { args: vec![many.into()], ..few.clone() };
+        let (counted, more) = (collected(&few), collected(&many));
+        let lackey = counted_by("lackey", &few, "guest instrs:");
+        let (few, many) = (Trace::record(few).unwrap(), Trace::record(many).unwrap());
+        // The length of the program's path makes start-up longer or shorter by an instruction or two.
+        assert!(few.reported.abs_diff(lackey) <= 8, "{name}: {} and {lackey}", few.reported);
+        // Valgrind's tools preload libraries with names of unequal length, over which start-up loops: only differences agree.
+        let (traced, counted) = (many.reported - few.reported, more - counted);
+        assert!(traced.abs_diff(counted) <= 8, "{name}: {traced} and {counted}");
+        assert_eq!(few.executions.iter().sum::<u64>(), few.instructions());
+        assert!(few.instructions() <= few.reported);
+    }
+}
+
+fn collected(program: &Program) -> u64 {
+    counted_by("callgrind", program, "Collected :")
+}
+
+fn counted_by(tool: &str, program: &Program, label: &str) -> u64 {
+    let path = std::env::var_os("PATH").unwrap();
+    let valgrind = std::env::split_paths(&path).map(|d| d.join("valgrind")).find(|p| p.is_file()).unwrap();
+    let mut run = Command::new(valgrind);
+    run.env_clear().current_dir(program.binary.parent().unwrap()).arg(format!("--tool={tool}"));
+    if tool == "callgrind" {
+        run.arg("--callgrind-out-file=/dev/null");
+    }
+    // The C library writes differently to a pipe than to the null device.
+    run.arg(format!("./{}", program.name)).args(&program.args).stdout(std::process::Stdio::null());
+    let text = String::from_utf8_lossy(&run.output().unwrap().stderr).into_owned();
+    let line = text.lines().find(|l| l.contains(label)).unwrap();
+    line.rsplit(' ').next().unwrap().replace(',', "").parse().unwrap()
+}
+
+#[test]
+fn each_instruction_runs_as_often_as_control_reaches_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(trace) = trace("tree", "1", dir.path()) else { return };
+    let mut reached = vec![0u64; trace.insts.len()];
+    let mut left = vec![false; trace.insts.len()];
+    for (&(from, to), &n) in &trace.edges {
+        reached[to.0 as usize] += n;
+        left[from.0 as usize] = true;
+    }
+    let by_address: std::collections::HashMap<u64, usize> =
+        trace.insts.iter().enumerate().map(|(i, inst)| (inst.address, i)).collect();
+    for (i, inst) in trace.insts.iter().enumerate().filter(|&(i, _)| !left[i]) {
+        if let Some(&next) = by_address.get(&inst.end()) {
+            reached[next] += trace.executions[i];
+        }
+    }
+    // Only the entry point is reached from nowhere.
+    let astray: u64 = reached.iter().zip(&trace.executions).map(|(r, e)| r.abs_diff(*e)).sum();
+    assert!(astray <= 2, "{astray}");
+}
+
+#[test]
+fn perf_reads_a_recording_without_a_word_and_the_same_seed_gives_the_same_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(trace) = trace("ratios", "3000", dir.path()) else { return };
+    let case = Case { samples: 500, ..*Case::named("ratios-wide8-150").unwrap() };
+    case.write(&trace, dir.path()).unwrap();
+    let path = dir.path().join("ratios-wide8-150.perf.data");
+    let first = std::fs::read(&path).unwrap();
+    case.write(&trace, dir.path()).unwrap();
+    assert_eq!(first, std::fs::read(&path).unwrap());
+    if !present("perf") {
+        return;
+    }
+    for command in ["script", "report"] {
+        let run = Command::new("perf")
+            .args([command, "-f", "--symfs"])
+            .arg(dir.path())
+            .arg("-i")
+            .arg(&path)
+            .output()
+            .unwrap();
+        assert!(run.status.success());
+        assert_eq!(String::from_utf8_lossy(&run.stderr), "", "perf {command}");
+        assert!(String::from_utf8_lossy(&run.stdout).contains("turn"));
+    }
+}
