@@ -1,1 +1,19 @@
-//! attribute (not yet written).
+//! Posterior → one corrected address per sample.
+//!
+//! In: what was solved, and the folded samples. Out: for every cell of equal samples, to which instructions how many of them
+//! move, and how their callchains change. Whole samples move, each backwards along a way that execution could have taken,
+//! and the totals come as near to the solution as whole samples can. It knows regions and calls, not files.
+
+mod balance;
+mod couple;
+mod deconvolve;
+mod plan;
+mod quota;
+mod route;
+
+pub use balance::balance;
+pub use couple::{Coupling, by_overflow, by_waiting};
+pub use deconvolve::deconvolve;
+pub use plan::{Dealer, Move, Plan, Row, Share};
+pub use quota::quotas;
+pub use route::{Frames, Route};

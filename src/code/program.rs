@@ -110,6 +110,33 @@ impl Program {
         Some((ix, self.functions[ix].1.at(place.address)?))
     }
 
+    /// The function whose range holds `place`.
+    pub fn around(&self, place: Place) -> Option<FunctionIx> {
+        let from = Place { space: place.space, address: 0 };
+        let (_, &ix) = self.entries.range(from..=place).next_back()?;
+        self.functions[ix].1.range.contains(&place.address).then_some(ix)
+    }
+
+    /// The call whose return address is `back`.
+    pub fn call_before(&self, back: Place) -> Option<&CallSite> {
+        let caller = self.around(Place { address: back.address.checked_sub(1)?, ..back })?;
+        let insts = &self.functions[caller].1.insts;
+        let inst = insts.partition_point(|i| i.address < back.address).checked_sub(1)?;
+        self.site(caller, inst).filter(|s| !s.tail && insts[inst].end() == back.address)
+    }
+
+    /// The return address of a call.
+    pub fn behind(&self, call: &CallSite) -> Place {
+        let (space, function) = &self.functions[call.caller];
+        Place { space: *space, address: function.insts[call.inst].end() }
+    }
+
+    /// Where instruction `inst` of function `f` is.
+    pub fn place(&self, f: FunctionIx, inst: usize) -> Place {
+        let (space, function) = &self.functions[f];
+        Place { space: *space, address: function.insts[inst].address }
+    }
+
     /// The call or tail call at instruction `inst` of `caller`.
     pub fn site(&self, caller: FunctionIx, inst: usize) -> Option<&CallSite> {
         let ix = self.calls.binary_search_by_key(&(caller, inst), |c| (c.caller, c.inst)).ok()?;

@@ -1,0 +1,59 @@
+//! Whole samples for fractional shares.
+
+/// Turns each row's shares (cause, share; sums to 1) of its `samples` into whole numbers that sum to `samples`. What rounding
+/// takes from a cause in one row it gives back in a later one, so that totals over rows are off by about one sample.
+pub fn quotas(rows: &[Vec<(usize, f64)>], samples: &[u64], causes: usize) -> Vec<Vec<(usize, u64)>> {
+    let mut owed = vec![0.0f64; causes];
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    // small rows first: the large ones have room to settle the debts
+    order.sort_by_key(|&r| (samples[r], r));
+    let mut quotas = vec![Vec::new(); rows.len()];
+    for r in order {
+        quotas[r] = round(&rows[r], samples[r], &mut owed);
+    }
+    quotas
+}
+
+fn round(row: &[(usize, f64)], samples: u64, owed: &mut [f64]) -> Vec<(usize, u64)> {
+    let ideal: Vec<f64> = row.iter().map(|&(_, share)| share * samples as f64).collect();
+    let mut counts: Vec<u64> = ideal.iter().map(|i| i.floor() as u64).collect();
+    let placed: u64 = counts.iter().sum();
+    let mut by_claim: Vec<usize> = (0..row.len()).collect();
+    let claim = |k: usize| ideal[k].fract() + owed[row[k].0];
+    by_claim.sort_by(|&a, &b| claim(b).total_cmp(&claim(a)).then(a.cmp(&b)));
+    if let Some(len) = std::num::NonZero::new(by_claim.len()) {
+        for n in 0..samples.saturating_sub(placed) {
+            counts[by_claim[n as usize % len]] += 1;
+        }
+    }
+    for (k, &(cause, _)) in row.iter().enumerate() {
+        owed[cause] += ideal[k] - counts[k] as f64;
+    }
+    row.iter().zip(counts).filter(|(_, n)| *n > 0).map(|(&(cause, _), n)| (cause, n)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_keep_their_samples_and_totals_come_out_right() {
+        let rows: Vec<Vec<(usize, f64)>> = (0..50).map(|_| vec![(0, 0.3), (1, 0.45), (2, 0.25)]).collect();
+        let samples: Vec<u64> = (0..50).map(|r| r % 4 + 1).collect();
+        let quotas = quotas(&rows, &samples, 3);
+        let mut totals = [0u64; 3];
+        for (quota, samples) in quotas.iter().zip(&samples) {
+            assert_eq!(quota.iter().map(|q| q.1).sum::<u64>(), *samples);
+            quota.iter().for_each(|q| totals[q.0] += q.1);
+        }
+        let all: u64 = samples.iter().sum();
+        for (total, share) in totals.iter().zip([0.3, 0.45, 0.25]) {
+            assert!((*total as f64 - share * all as f64).abs() <= 1.5, "{totals:?} of {all}");
+        }
+    }
+
+    #[test]
+    fn a_row_without_causes_gets_nothing() {
+        assert!(quotas(&[vec![]], &[5], 1)[0].is_empty());
+    }
+}

@@ -1,0 +1,82 @@
+//! How a callchain changes when its sample moves to another function.
+
+use crate::code::{FunctionIx, Place, Program};
+
+/// A change of a callchain's innermost entries.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Route {
+    /// Entries that go, the sampled address among them.
+    pub drop: usize,
+    /// Return addresses that come behind the new address, innermost first.
+    pub returns: Vec<Place>,
+}
+
+/// The functions that a sample is in, innermost first.
+#[derive(Clone, Debug)]
+pub struct Frames {
+    /// Each with the number of chain entries inside of it, its own included.
+    list: Vec<(FunctionIx, usize)>,
+}
+
+impl Frames {
+    /// Frames of a sample in `function` with these `callers` (return addresses, innermost first; `None` where unknown).
+    ///
+    /// A frame pointer chain skips the caller of a function that has no frame (yet): then the innermost return address
+    /// follows a call of something else, and that is the skipped caller, without an entry of its own.
+    pub fn new(program: &Program, function: FunctionIx, callers: &[Option<Place>]) -> Frames {
+        let mut list = vec![(function, 1)];
+        let mut callee = function;
+        for (k, back) in callers.iter().enumerate() {
+            let Some(site) = back.and_then(|b| program.call_before(b)) else { break };
+            if !site.targets.iter().any(|t| t.function == callee) {
+                let skipped = match site.targets.as_slice() {
+                    [only] if k == 0 => only.function,
+                    _ => break,
+                };
+                if !calls(program, skipped, callee) {
+                    break;
+                }
+                list.push((skipped, 1));
+            }
+            list.push((site.caller, k + 2));
+            callee = site.caller;
+        }
+        Frames { list }
+    }
+
+    /// The change that makes `to` the innermost function: back into a caller, into something that a caller calls, or into
+    /// what that calls; the one that keeps most of the chain. `None` if no known calls lead there.
+    pub fn route(&self, program: &Program, to: FunctionIx) -> Option<Route> {
+        for &(function, drop) in &self.list {
+            if function == to {
+                return Some(Route { drop, returns: Vec::new() });
+            }
+            if let Some(site) = call(program, function, to) {
+                return Some(Route { drop, returns: vec![program.behind(site)] });
+            }
+        }
+        self.list.iter().find_map(|&(function, drop)| {
+            let through = |outer: &&crate::code::CallSite| {
+                outer.targets.iter().find_map(|t| call(program, t.function, to))
+            };
+            let outer = sites(program, function).find(|s| !s.tail && through(s).is_some())?;
+            let inner = through(&outer)?;
+            Some(Route { drop, returns: vec![program.behind(inner), program.behind(outer)] })
+        })
+    }
+}
+
+fn sites(program: &Program, caller: FunctionIx) -> impl Iterator<Item = &crate::code::CallSite> {
+    let first = program.calls.partition_point(|c| c.caller < caller);
+    program.calls[first..].iter().take_while(move |c| c.caller == caller)
+}
+
+/// The call of `to` in `caller` that was seen most.
+fn call(program: &Program, caller: FunctionIx, to: FunctionIx) -> Option<&crate::code::CallSite> {
+    let seen = |s: &crate::code::CallSite| s.targets.iter().find(|t| t.function == to).map(|t| t.seen);
+    sites(program, caller).filter(|s| !s.tail && seen(s).is_some()).max_by_key(|s| (seen(s), usize::MAX - s.inst))
+}
+
+fn calls(program: &Program, caller: FunctionIx, to: FunctionIx) -> bool {
+    sites(program, caller).any(|s| s.targets.iter().any(|t| t.function == to))
+}
