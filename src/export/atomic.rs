@@ -42,10 +42,7 @@ impl Output {
 
     /// Starts an output with file mode `mode`, less the umask.
     pub fn with_mode(path: &Path, existing: Existing, mode: u32) -> Result<Output, Error> {
-        let failed = |source| Error::Create {
-            path: path.to_owned(),
-            source,
-        };
+        let failed = |source| Error::Create { path: path.to_owned(), source };
         let path = followed(path).map_err(failed)?;
         let target = match is_stdout(&path) || is_stream(&path) {
             true => Target::Copy,
@@ -60,11 +57,7 @@ impl Output {
             .permissions(Permissions::from_mode(mode))
             .tempfile_in(folder)
             .map_err(failed)?;
-        Ok(Output {
-            path,
-            file: BufWriter::with_capacity(1 << 16, file),
-            target,
-        })
+        Ok(Output { path, file: BufWriter::with_capacity(1 << 16, file), target })
     }
 
     /// Makes it appear at its path.
@@ -127,13 +120,10 @@ fn copy(mut file: NamedTempFile, path: &Path) -> io::Result<()> {
     file.seek(SeekFrom::Start(0))?;
     let copied = match is_stdout(path) {
         true => io::copy(&mut file, &mut io::stdout().lock()).and_then(|_| io::stdout().flush()),
-        false => OpenOptions::new()
-            .write(true)
-            .open(path)
-            .and_then(|mut to| {
-                io::copy(&mut file, &mut to)?;
-                to.flush()
-            }),
+        false => OpenOptions::new().write(true).open(path).and_then(|mut to| {
+            io::copy(&mut file, &mut to)?;
+            to.flush()
+        }),
     };
     match copied {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -212,10 +202,7 @@ mod tests {
     fn a_reader_gone_early_is_no_error() {
         let folder = tempfile::tempdir().unwrap();
         let fifo = folder.path().join("fifo");
-        let made = std::process::Command::new("mkfifo")
-            .arg(&fifo)
-            .status()
-            .unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
         assert!(made.success());
         let reader = std::thread::spawn({
             let fifo = fifo.clone();

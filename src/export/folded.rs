@@ -22,10 +22,7 @@ pub struct Folded {
 impl Folded {
     /// Of `event`; `None` for that of the first sample.
     pub fn new(event: Option<AttrIx>) -> Folded {
-        Folded {
-            event,
-            ..Folded::default()
-        }
+        Folded { event, ..Folded::default() }
     }
 }
 
@@ -35,30 +32,18 @@ impl Exporter for Folded {
             return;
         }
         let stack = self.stacks.intern(sample.stack);
-        let weight = self
-            .weights
-            .entry((sample.comm(), stack, sample.stack.len() > 1))
-            .or_default();
+        let weight = self.weights.entry((sample.comm(), stack, sample.stack.len() > 1)).or_default();
         *weight = weight.saturating_add(sample.weight);
     }
 
-    fn finish(
-        self: Box<Self>,
-        context: &mut Context<'_>,
-        out: &mut dyn Write,
-    ) -> Result<(), Error> {
+    fn finish(self: Box<Self>, context: &mut Context<'_>, out: &mut dyn Write) -> Result<(), Error> {
         let mut frames = HashMap::new();
         let mut lines = BTreeMap::<String, u64>::new();
         for ((comm, stack, inlines), weight) in &self.weights {
             let mut names = Vec::new();
             for frame in self.stacks.frames(*stack) {
                 let key = (*frame, *inlines);
-                names.push(
-                    frames
-                        .entry(key)
-                        .or_insert_with(|| name(frame, *inlines, context))
-                        .clone(),
-                );
+                names.push(frames.entry(key).or_insert_with(|| name(frame, *inlines, context)).clone());
             }
             names.push(clean(comm).replace(' ', "_"));
             names.reverse();
@@ -82,11 +67,7 @@ fn name(frame: &StackFrame, inlines: bool, context: &mut Context<'_>) -> String 
     };
     let mut functions = vec![cut(clean(&symbol.name))];
     let inlined = symbol.frames.iter().rev().skip(1).filter(|_| inlines);
-    functions.extend(
-        inlined
-            .filter_map(|frame| frame.function.as_deref())
-            .map(|f| cut(clean(f))),
-    );
+    functions.extend(inlined.filter_map(|frame| frame.function.as_deref()).map(|f| cut(clean(f))));
     functions.join(";")
 }
 
@@ -118,23 +99,14 @@ mod tests {
     #[test]
     fn lines_lead_from_thread_to_leaf_and_sum_periods() {
         let stack = [leaf(PROG, 0x1110), caller(PROG, 0x1010)];
-        let other_process = [
-            StackFrame {
-                address: 9,
-                ..stack[0]
-            },
-            stack[1],
-        ];
+        let other_process = [StackFrame { address: 9, ..stack[0] }, stack[1]];
         let text = fold(None, &[sample(0, 5, &stack), sample(0, 7, &other_process)]);
         assert_eq!(text, "my_prog;main;helper 12\n");
     }
 
     #[test]
     fn a_return_address_names_the_caller_even_at_the_end_of_its_function() {
-        let text = fold(
-            None,
-            &[sample(0, 1, &[leaf(KERNEL, !0), caller(PROG, 0x1200)])],
-        );
+        let text = fold(None, &[sample(0, 1, &[leaf(KERNEL, !0), caller(PROG, 0x1200)])]);
         assert_eq!(text, "my_prog;helper;schedule 1\n");
     }
 
@@ -149,10 +121,7 @@ mod tests {
     fn frames_without_symbols_are_their_binaries() {
         let stack = [unmapped(0x99), leaf(LIBC, 0x10), leaf(KERNEL, 0x20)];
         let text = fold(None, &[sample(0, 1, &stack)]);
-        assert_eq!(
-            text,
-            "my_prog;[[kernel.kallsyms]];[libc.so.6];[unknown] 1\n"
-        );
+        assert_eq!(text, "my_prog;[[kernel.kallsyms]];[libc.so.6];[unknown] 1\n");
     }
 
     #[test]
@@ -166,15 +135,9 @@ mod tests {
     #[test]
     fn hostile_thread_names_do_not_break_lines() {
         let stack = [leaf(PROG, 0x1000)];
-        let hostile = CorrectedSample {
-            comm: Some("a;b\nc\u{1b}[2J 1"),
-            ..sample(0, 3, &stack)
-        };
+        let hostile = CorrectedSample { comm: Some("a;b\nc\u{1b}[2J 1"), ..sample(0, 3, &stack) };
         assert_eq!(fold(None, &[hostile]), "a:bc[2J_1;main 3\n");
-        let nameless = CorrectedSample {
-            comm: None,
-            ..sample(0, 3, &[])
-        };
+        let nameless = CorrectedSample { comm: None, ..sample(0, 3, &[]) };
         assert_eq!(fold(None, &[nameless]), ":8 3\n");
     }
 
@@ -183,13 +146,7 @@ mod tests {
         let cut = |name: &str| cut(name.into());
         assert_eq!(cut("std::vector<int>::at(int)"), "std::vector<int>::at");
         assert_eq!(cut("net/http.(*Client).Do"), "net/http.(*Client).Do");
-        assert_eq!(
-            cut("(anonymous namespace)::f(int)"),
-            "(anonymous namespace)::f(int)"
-        );
-        assert_eq!(
-            cut("a::(anonymous namespace)::f"),
-            "a::(anonymous namespace)::f"
-        );
+        assert_eq!(cut("(anonymous namespace)::f(int)"), "(anonymous namespace)::f(int)");
+        assert_eq!(cut("a::(anonymous namespace)::f"), "a::(anonymous namespace)::f");
     }
 }

@@ -52,10 +52,7 @@ impl StackFrame {
 
     /// Whether the frame is the kernel's.
     pub(super) fn is_kernel(&self) -> bool {
-        matches!(
-            self.mode,
-            CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor
-        )
+        matches!(self.mode, CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor)
     }
 }
 
@@ -85,7 +82,6 @@ pub struct CorrectedSample<'a> {
 impl CorrectedSample<'_> {
     /// The thread's name as perf prints it: `:TID` where no record names it.
     pub(super) fn comm(&self) -> String {
-        self.comm
-            .map_or_else(|| format!(":{}", self.tid), str::to_owned)
+        self.comm.map_or_else(|| format!(":{}", self.tid), str::to_owned)
     }
 }

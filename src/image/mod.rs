@@ -4,6 +4,34 @@
 //! address of a process at a time, the image it lies in and the address inside that image; the image's code, functions and
 //! symbols. It knows ELF and nothing of instructions or statistics.
 
+mod binary;
+mod elf;
+mod functions;
+mod images;
+mod locate;
+mod mapping;
+mod name;
+mod overlay;
+mod plt;
+mod source;
+mod space;
+mod symbols;
+mod symtab;
+mod threads;
+mod unwind;
+
+pub use binary::{Image, ImageState};
+pub use elf::{Class, Elf, ElfError, Section, Segment};
+pub use functions::{FunctionRange, FunctionSource, Functions};
+pub use images::Images;
+pub use locate::{Missing, SearchPath, hex};
+pub use mapping::{Mapped, Mapping, MappingIx, When};
+pub use name::{ImageName, NameKind};
+pub use plt::PltTarget;
+pub use space::AddressSpaces;
+pub use symbols::{SourceFrame, Symbol, Symbolizer, Wholesym};
+pub use unwind::RowId;
+
 /// Which binary: an index into [`Images`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ImageId(pub u32);
@@ -20,5 +48,3 @@ pub struct Location {
     /// The address in it.
     pub svma: Svma,
 }
-
-pub mod symbols;

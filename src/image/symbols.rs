@@ -1,20 +1,196 @@
-//! Stand-ins until the symbolizer lands; only what `export` reads.
-#![allow(missing_docs)]
+//! Names, source lines and inlined functions of addresses.
+//!
+//! In: places in binaries. Out: symbols, each looked up once. Names come from the image's own functions where they have one,
+//! so that a name always stands for the range that the rest of the program works with; lines, inlined functions and the
+//! names of the rest come from wholesym. Nothing is fetched over a network.
 
-use super::Svma;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
 
-#[derive(Clone, Debug)]
+use tokio::runtime::{Builder, Runtime};
+use wholesym::samply_symbols::demangle_any;
+use wholesym::{
+    AddressInfo, FrameDebugInfo, LookupAddress, SymbolManager, SymbolManagerConfig, SymbolMap,
+};
+
+use super::functions::{FunctionRange, FunctionSource};
+use super::binary::Image;
+use super::images::Images;
+use super::{ImageId, Location, Svma};
+
+/// What an address belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
+    /// The function's name, demangled; that of a stub ends in `@plt`.
     pub name: String,
-    pub mangled: String,
+    /// The name as the linker knows it, where it differs.
+    pub mangled: Option<String>,
+    /// Where the function begins.
     pub start: Svma,
+    /// Its size in bytes.
     pub size: Option<u64>,
+    /// Innermost inlined function first, the function itself last; empty without debug information.
     pub frames: Vec<SourceFrame>,
 }
 
-#[derive(Clone, Debug, Default)]
+/// A function, inlined or not, and the line in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceFrame {
+    /// Demangled.
     pub function: Option<String>,
+    /// As the debug information states it.
     pub file: Option<String>,
+    /// Counted from 1.
     pub line: Option<u32>,
+}
+
+/// Gives names to places.
+pub trait Symbolizer {
+    /// What `at` belongs to; `None` if nothing is known.
+    fn lookup(&mut self, images: &Images, at: Location) -> Option<Arc<Symbol>>;
+}
+
+/// Reads symbols and debug information with wholesym.
+pub struct Wholesym {
+    runtime: Runtime,
+    manager: SymbolManager,
+    maps: HashMap<ImageId, Option<SymbolMap>>,
+    known: HashMap<Location, Option<Arc<Symbol>>>,
+}
+
+impl Wholesym {
+    /// Looks at nothing yet. Fails if the system gives no event queue.
+    pub fn new() -> std::io::Result<Wholesym> {
+        Ok(Wholesym {
+            runtime: Builder::new_current_thread().build()?,
+            manager: SymbolManager::with_config(SymbolManagerConfig::default()),
+            maps: HashMap::new(),
+            known: HashMap::new(),
+        })
+    }
+
+    fn find(&mut self, images: &Images, at: Location) -> Option<Symbol> {
+        let image = images.get(at.image);
+        let function = image
+            .function_at(at.svma)
+            .filter(|function| function.name.is_some());
+        if let Some(stub) = function.filter(|function| function.source == FunctionSource::Plt) {
+            return named(stub, Vec::new());
+        }
+        let info = self.debug_info(image, at);
+        let base = image
+            .elf()
+            .and_then(|elf| elf.segments().first())
+            .map_or(0, |segment| segment.svma);
+        let Some(function) = function else {
+            return info.map(|info| unnamed(info, base));
+        };
+        named(
+            function,
+            info.and_then(|info| info.frames).unwrap_or_default(),
+        )
+    }
+
+    fn debug_info(&mut self, image: &Image, at: Location) -> Option<AddressInfo> {
+        let (runtime, manager) = (&self.runtime, &self.manager);
+        let map = self
+            .maps
+            .entry(at.image)
+            .or_insert_with(|| load(runtime, manager, image));
+        runtime.block_on(map.as_ref()?.lookup(LookupAddress::Svma(at.svma.0)))
+    }
+}
+
+impl Symbolizer for Wholesym {
+    fn lookup(&mut self, images: &Images, at: Location) -> Option<Arc<Symbol>> {
+        if let Some(known) = self.known.get(&at) {
+            return known.clone();
+        }
+        let found = self.find(images, at).map(Arc::new);
+        self.known.insert(at, found.clone());
+        found
+    }
+}
+
+fn load(runtime: &Runtime, manager: &SymbolManager, image: &Image) -> Option<SymbolMap> {
+    let load = |file: &Path| {
+        runtime
+            .block_on(manager.load_symbol_map_for_binary_at_path(file, None))
+            .ok()
+    };
+    let debug = image.debug().and_then(|debug| load(debug.path()));
+    debug.or_else(|| load(image.elf()?.path()))
+}
+
+fn named(function: &FunctionRange, frames: Vec<FrameDebugInfo>) -> Option<Symbol> {
+    let linker_name = function.name.clone()?;
+    let name = demangle(&linker_name);
+    let mut frames: Vec<SourceFrame> = frames.into_iter().map(frame).collect();
+    // The debug information's name of the function itself may be another alias, or lack what tells clones apart.
+    if let Some(outermost) = frames.last_mut() {
+        outermost.function = Some(name.clone());
+    }
+    Some(Symbol {
+        mangled: (name != linker_name).then_some(linker_name),
+        name,
+        start: function.start,
+        size: Some(function.end.0 - function.start.0),
+        frames,
+    })
+}
+
+fn unnamed(info: AddressInfo, base: u64) -> Symbol {
+    Symbol {
+        name: info.symbol.name,
+        mangled: None,
+        start: Svma(base.wrapping_add(info.symbol.address.into())),
+        size: info.symbol.size.map(u64::from),
+        frames: info
+            .frames
+            .unwrap_or_default()
+            .into_iter()
+            .map(frame)
+            .collect(),
+    }
+}
+
+fn frame(info: FrameDebugInfo) -> SourceFrame {
+    SourceFrame {
+        function: info.function,
+        file: info.file_path.map(|path| path.raw_path().to_owned()),
+        line: info.line_number,
+    }
+}
+
+/// Demangles what is mangled. Of names that are not, wholesym takes a leading underscore away; they stay as they are.
+fn demangle(name: &str) -> String {
+    let (plain, version) = name.split_at(name.find('@').unwrap_or(name.len()));
+    let mangled = ["_Z", "__Z", "_R"]
+        .iter()
+        .any(|start| plain.starts_with(start));
+    match demangle_any(plain) {
+        source if mangled && plain.strip_prefix('_') != Some(&source) => source + version,
+        _ => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_mangled_names_change() {
+        for (linker, source) in [
+            ("_start", "_start"),
+            ("__libc_start_main", "__libc_start_main"),
+            ("memcpy@plt", "memcpy@plt"),
+            ("_ZN3foo3barEv", "foo::bar()"),
+            ("_ZN3foo3barEv@plt", "foo::bar()@plt"),
+            ("_RNvC6_123foo3bar", "123foo::bar"),
+            ("_Zz", "_Zz"),
+        ] {
+            assert_eq!(demangle(linker), source);
+        }
+    }
 }

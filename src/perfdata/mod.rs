@@ -4,6 +4,42 @@
 //! the fields a rewriter patches, and a copy of the file in which only chosen samples' addresses differ. It knows the file
 //! format (tools/perf/Documentation/perf.data-file-format.txt, include/uapi/linux/perf_event.h) and nothing of x86,
 //! binaries or statistics.
+//!
+//! What a file says about itself is never trusted: sizes and offsets are checked before use, damage is an [`Error`] or a
+//! [`Warning`] with its offset, and memory does not depend on the length of the file.
+
+mod attr;
+mod bytes;
+mod error;
+mod features;
+mod fields;
+mod file;
+mod header;
+mod ids;
+mod inflate;
+pub mod kinds;
+mod layout;
+mod names;
+mod records;
+mod sample;
+mod sideband;
+mod source;
+mod stream;
+mod tally;
+mod walk;
+mod warning;
+
+pub use attr::Attr;
+pub use bytes::Words;
+pub use error::Error;
+pub use features::{BuildId, Compression, Features};
+pub use fields::{BranchEntry, BranchFlags, BranchStack, Callchain, Registers, Weight};
+pub use file::PerfFile;
+pub use records::{Record, Records};
+pub use sample::{FieldOffsets, Sample};
+pub use sideband::{Comm, Mmap, Sideband, Task};
+pub use tally::Tally;
+pub use warning::Warning;
 
 /// Which event of the recording: an index into [`PerfFile::attrs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,18 +57,16 @@ pub enum CpuMode {
     GuestUser,
 }
 
-// Stand-ins until the reader lands; only what `export` reads.
-#[allow(missing_docs)]
-#[derive(Clone, Debug, Default)]
-pub struct Attr {
-    pub name: String,
-    pub freq: bool,
-    pub sample_period: u64,
-}
-
-#[allow(missing_docs)]
-#[derive(Clone, Debug, Default)]
-pub struct Features {
-    pub version: Option<String>,
-    pub cmdline: Vec<String>,
+impl CpuMode {
+    /// From a record's `misc`.
+    pub fn of(misc: u16) -> CpuMode {
+        match misc & 7 {
+            1 => CpuMode::Kernel,
+            2 => CpuMode::User,
+            3 => CpuMode::Hypervisor,
+            4 => CpuMode::GuestKernel,
+            5 => CpuMode::GuestUser,
+            _ => CpuMode::Unknown,
+        }
+    }
 }

@@ -1,0 +1,211 @@
+//! A binary of a recording, opened when it is first asked for.
+//!
+//! In: what the recording says of it and the folders to search. Out: its code, functions, stubs and unwind rows, each read
+//! once; or why they are not there.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use super::Svma;
+use super::elf::{Class, Elf};
+use super::functions::{FunctionRange, Functions};
+use super::locate::{Missing, SearchPath};
+use super::name::{ImageName, NameKind};
+use super::plt::{Plt, PltTarget};
+use super::symtab::{Binding, Table, symbols};
+use super::unwind::{RowId, Unwind};
+
+/// Whether an image's code can be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ImageState {
+    /// Yes, from this file.
+    Found {
+        /// The file that was opened.
+        file: PathBuf,
+        /// Whether its build-id is the recorded one. Where the recording knows none, the path had to do.
+        verified: bool,
+    },
+    /// No; the reason says what to do.
+    Missing(Missing),
+    /// No: the kernel's code is patched as it runs, and samples in it stay where they are.
+    Kernel,
+    /// No: a kernel module, as for the kernel.
+    KernelModule,
+    /// No: the kernel's code in user space, and perf's cache has no copy.
+    Vdso,
+    /// No: memory without a file.
+    Anonymous,
+    /// No: code made at run time; the map that the program may have written has names only.
+    Jit {
+        /// `/tmp/perf-PID.map`.
+        map: PathBuf,
+    },
+}
+
+/// A binary, or what stands for one.
+#[derive(Debug)]
+pub struct Image {
+    name: ImageName,
+    /// As recorded.
+    pub path: String,
+    /// As recorded.
+    pub build_id: Option<Vec<u8>>,
+    search: Arc<SearchPath>,
+    opened: OnceLock<(ImageState, Option<Elf>)>,
+    debug: OnceLock<Option<Elf>>,
+    functions: OnceLock<Functions>,
+    plt: OnceLock<Plt>,
+    unwind: OnceLock<Option<Unwind>>,
+    exported: OnceLock<HashMap<String, Svma>>,
+}
+
+impl Image {
+    pub(super) fn new(name: ImageName, build_id: Option<Vec<u8>>, search: Arc<SearchPath>) -> Image {
+        let path = String::from_utf8_lossy(&name.path).into_owned();
+        Image {
+            name,
+            path,
+            build_id,
+            search,
+            opened: OnceLock::new(),
+            debug: OnceLock::new(),
+            functions: OnceLock::new(),
+            plt: OnceLock::new(),
+            unwind: OnceLock::new(),
+            exported: OnceLock::new(),
+        }
+    }
+
+    /// What the recorded name stands for.
+    pub fn kind(&self) -> NameKind {
+        self.name.kind
+    }
+
+    /// Whether the code can be had.
+    pub fn state(&self) -> &ImageState {
+        &self.open().0
+    }
+
+    /// The file, if it was found.
+    pub fn elf(&self) -> Option<&Elf> {
+        self.open().1.as_ref()
+    }
+
+    fn open(&self) -> &(ImageState, Option<Elf>) {
+        self.opened.get_or_init(|| match self.name.kind {
+            NameKind::Kernel => (ImageState::Kernel, None),
+            NameKind::KernelModule => (ImageState::KernelModule, None),
+            NameKind::Anonymous | NameKind::Memfd | NameKind::JitMap => (self.run_time_code(), None),
+            NameKind::Vdso | NameKind::File | NameKind::Deleted => self.open_file(),
+        })
+    }
+
+    fn open_file(&self) -> (ImageState, Option<Elf>) {
+        match self.search.locate(&self.name, self.build_id.as_deref()) {
+            Ok(elf) => {
+                let (file, verified) = (elf.path().to_owned(), self.build_id.is_some());
+                (ImageState::Found { file, verified }, Some(elf))
+            }
+            Err(_) if self.name.kind == NameKind::Vdso => (ImageState::Vdso, None),
+            Err(why) => (ImageState::Missing(why), None),
+        }
+    }
+
+    fn run_time_code(&self) -> ImageState {
+        let stack_or_heap = self.name.path.starts_with(b"[") && self.name.path != b"[anon]";
+        match self.name.pid {
+            Some(pid) if !stack_or_heap => ImageState::Jit {
+                map: format!("/tmp/perf-{pid}.map").into(),
+            },
+            _ => ImageState::Anonymous,
+        }
+    }
+
+    /// The separate file with this image's symbols, if the image has none itself and there is one.
+    pub fn debug(&self) -> Option<&Elf> {
+        let find = || {
+            let elf = self.elf()?;
+            let stripped = elf.section(".symtab").is_none();
+            elf.build_id()
+                .filter(|_| stripped)
+                .and_then(|build_id| self.search.debug_file(build_id))
+        };
+        self.debug.get_or_init(find).as_ref()
+    }
+
+    /// How wide addresses are; `None` without the file or for machines other than x86.
+    pub fn class(&self) -> Option<Class> {
+        self.elf()?.class()
+    }
+
+    /// The bytes of a range of code, cut where its segment ends.
+    pub fn code(&self, range: Range<Svma>) -> Option<Vec<u8>> {
+        self.elf()?.code(range)
+    }
+
+    /// `len` bytes of code or data as they are in the file, before relocation.
+    pub fn read_data(&self, at: Svma, len: usize) -> Option<Vec<u8>> {
+        self.elf()?.read(at, len as u64)
+    }
+
+    /// Where its functions begin and end; nothing without the file.
+    pub fn functions(&self) -> &Functions {
+        self.functions.get_or_init(|| match self.elf() {
+            Some(elf) => Functions::new(elf, self.debug(), self.plt(), self.unwind()),
+            None => Functions::default(),
+        })
+    }
+
+    /// The innermost function that covers an address.
+    pub fn function_at(&self, at: Svma) -> Option<&FunctionRange> {
+        self.functions().at(at)
+    }
+
+    fn plt(&self) -> &Plt {
+        self.plt
+            .get_or_init(|| self.elf().map(Plt::new).unwrap_or_default())
+    }
+
+    /// Where the stub at an address leads.
+    pub fn plt_target(&self, at: Svma) -> Option<&PltTarget> {
+        self.plt().target(at)
+    }
+
+    fn unwind(&self) -> Option<&Unwind> {
+        self.unwind
+            .get_or_init(|| Unwind::new(self.elf()?))
+            .as_ref()
+    }
+
+    /// Which unwind rules hold at an address: equal ids of one image mean equal rules.
+    pub fn unwind_row(&self, at: Svma) -> Option<RowId> {
+        self.unwind()?.row(at)
+    }
+
+    /// The function that other files reach by a name.
+    pub fn exported(&self, name: &str) -> Option<Svma> {
+        let collect = || {
+            let symbols = self
+                .elf()
+                .map(|elf| symbols(elf, Table::Dynsym))
+                .unwrap_or_default();
+            let functions = symbols
+                .into_iter()
+                .filter(|symbol| symbol.function && symbol.binding != Binding::Local);
+            functions
+                .map(|symbol| (symbol.name, Svma(symbol.value)))
+                .collect()
+        };
+        self.exported.get_or_init(collect).get(name).copied()
+    }
+
+    /// Whether addresses stand for themselves, because there is no file that they could be offsets of.
+    pub(super) fn is_memory(&self) -> bool {
+        matches!(
+            self.name.kind,
+            NameKind::Anonymous | NameKind::Memfd | NameKind::JitMap
+        )
+    }
+}

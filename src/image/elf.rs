@@ -1,0 +1,297 @@
+//! An ELF file: its segments, its sections, its bytes.
+//!
+//! In: a regular file of any class, byte order and machine. Out: which address stands at which offset, bytes of code and
+//! data, and the tables that `functions`, `plt` and `unwind` read. Every size is checked against the file.
+
+use std::ops::Range;
+use std::path::Path;
+
+use object::elf::{self, FileHeader32, FileHeader64};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+use object::{Endian, Endianness, ReadCache, ReadRef};
+
+use super::Svma;
+use super::source::Source;
+
+/// Why a file is not read as ELF.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ElfError {
+    /// It cannot be read at all.
+    #[error("{0}")]
+    Io(String),
+    /// It is not ELF, or damaged.
+    #[error("not a valid ELF file: {0}")]
+    Malformed(String),
+}
+
+/// How wide addresses are, of the machines whose code is understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// IA-32.
+    Bits32,
+    /// x86-64.
+    Bits64,
+}
+
+/// A part of the file that is loaded into memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Where it is loaded.
+    pub svma: u64,
+    /// Where it stands in the file.
+    pub offset: u64,
+    /// How many of its bytes stand in the file.
+    pub file_size: u64,
+    /// Whether it may be executed.
+    pub executable: bool,
+    /// Whether it may be written.
+    pub writable: bool,
+}
+
+/// A named part of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// Its name.
+    pub name: String,
+    /// What it holds: `SHT_*`.
+    pub kind: elf::SectionType,
+    /// Its address; 0 when it is not loaded.
+    pub svma: u64,
+    /// Where it stands in the file.
+    pub offset: u64,
+    /// Its size in memory.
+    pub size: u64,
+    /// The section that belongs to it: strings to symbols, symbols to relocations.
+    pub link: usize,
+    /// Size of one entry, if it is a table.
+    pub entry_size: u64,
+    /// Whether it is code.
+    pub executable: bool,
+}
+
+impl Section {
+    /// The addresses it takes.
+    pub fn range(&self) -> Range<u64> {
+        self.svma..self.svma.saturating_add(self.size)
+    }
+}
+
+/// An ELF file.
+#[derive(Debug)]
+pub struct Elf {
+    source: Source,
+    pub(super) endian: Endianness,
+    pub(super) is_64: bool,
+    machine: elf::Machine,
+    segments: Vec<Segment>,
+    sections: Vec<Section>,
+    build_id: Option<Vec<u8>>,
+}
+
+impl Elf {
+    /// Reads the headers of the file at `path`.
+    pub fn open(path: &Path) -> Result<Elf, ElfError> {
+        let (source, file) = Source::open(path).map_err(|error| ElfError::Io(error.to_string()))?;
+        let cache = ReadCache::new(&file);
+        let class = cache
+            .read_bytes_at(4, 1)
+            .ok()
+            .and_then(|bytes| bytes.first().copied());
+        match class {
+            Some(2) => Elf::parse::<FileHeader64<Endianness>, _>(source, &cache, true),
+            _ => Elf::parse::<FileHeader32<Endianness>, _>(source, &cache, false),
+        }
+        .map_err(|error| ElfError::Malformed(error.to_string()))
+    }
+
+    fn parse<'d, H, R>(source: Source, data: R, is_64: bool) -> object::Result<Elf>
+    where
+        H: FileHeader<Endian = Endianness>,
+        R: ReadRef<'d>,
+    {
+        let header = H::parse(data)?;
+        let endian = header.endian()?;
+        let segments = header.program_headers(endian, data)?;
+        Ok(Elf {
+            source,
+            endian,
+            is_64,
+            machine: header.e_machine(endian),
+            segments: segments
+                .iter()
+                .filter_map(|segment| load_segment(segment, endian))
+                .collect(),
+            sections: sections(header, endian, data).unwrap_or_default(),
+            build_id: build_id(header, endian, data),
+        })
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        self.source.path()
+    }
+
+    /// x86 of either width; `None` for other machines.
+    pub fn class(&self) -> Option<Class> {
+        match self.machine {
+            elf::EM_X86_64 if self.is_64 && self.endian.is_little_endian() => Some(Class::Bits64),
+            elf::EM_386 if !self.is_64 && self.endian.is_little_endian() => Some(Class::Bits32),
+            _ => None,
+        }
+    }
+
+    /// The build-id that the file states.
+    pub fn build_id(&self) -> Option<&[u8]> {
+        self.build_id.as_deref()
+    }
+
+    /// What is loaded.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// All sections, in the file's order.
+    pub fn sections(&self) -> &[Section] {
+        &self.sections
+    }
+
+    /// The first section of a name.
+    pub fn section(&self, name: &str) -> Option<&Section> {
+        self.sections.iter().find(|section| section.name == name)
+    }
+
+    /// The bytes of a section; `None` if the file does not hold them.
+    pub fn section_bytes(&self, section: &Section) -> Option<Vec<u8>> {
+        if section.kind == elf::SHT_NOBITS {
+            return None;
+        }
+        self.source.read(section.offset, section.size)
+    }
+
+    /// The address of what stands at `offset`. Segments may share a page of the file: code wins.
+    pub fn svma_at(&self, offset: u64) -> Option<Svma> {
+        let holds = |s: &&Segment| {
+            offset
+                .checked_sub(s.offset)
+                .is_some_and(|inside| inside < s.file_size)
+        };
+        let code = self.segments.iter().filter(holds).find(|s| s.executable);
+        let segment = code.or_else(|| self.segments.iter().find(holds))?;
+        Some(Svma(segment.svma.wrapping_add(offset - segment.offset)))
+    }
+
+    /// The offset at which the byte of an address stands.
+    pub fn offset_of(&self, at: Svma) -> Option<u64> {
+        let (segment, inside) = self.segment_of(at)?;
+        Some(segment.offset + inside)
+    }
+
+    fn segment_of(&self, at: Svma) -> Option<(&Segment, u64)> {
+        self.segments.iter().find_map(|segment| {
+            let inside = at.0.checked_sub(segment.svma)?;
+            (inside < segment.file_size).then_some((segment, inside))
+        })
+    }
+
+    /// The bytes of a range of code, cut where its segment ends; `None` if it does not begin in code.
+    pub fn code(&self, range: Range<Svma>) -> Option<Vec<u8>> {
+        let (segment, inside) = self.segment_of(range.start)?;
+        let wanted = range.end.0.checked_sub(range.start.0)?;
+        if !segment.executable {
+            return None;
+        }
+        self.source.read(
+            segment.offset + inside,
+            wanted.min(segment.file_size - inside),
+        )
+    }
+
+    /// `len` bytes as they are before the program runs; `None` unless the file holds all of them.
+    pub fn read(&self, at: Svma, len: u64) -> Option<Vec<u8>> {
+        let (segment, inside) = self.segment_of(at)?;
+        if len > segment.file_size - inside {
+            return None;
+        }
+        self.source.read(segment.offset + inside, len)
+    }
+
+    /// The section that holds the code at an address.
+    pub fn code_section(&self, at: Svma) -> Option<&Section> {
+        self.sections
+            .iter()
+            .find(|section| section.executable && section.range().contains(&at.0))
+    }
+}
+
+fn load_segment<P: ProgramHeader>(header: &P, endian: P::Endian) -> Option<Segment> {
+    let (offset, file_size) = header.file_range(endian);
+    let flags = header.p_flags(endian);
+    let svma: u64 = header.p_vaddr(endian).into();
+    let sound = offset.checked_add(file_size).is_some() && svma.checked_add(file_size).is_some();
+    (sound && header.p_type(endian) == elf::PT_LOAD).then_some(Segment {
+        svma,
+        offset,
+        file_size,
+        executable: flags.contains(elf::PF_X),
+        writable: flags.contains(elf::PF_W),
+    })
+}
+
+fn sections<'d, H: FileHeader, R: ReadRef<'d>>(
+    header: &H,
+    endian: H::Endian,
+    data: R,
+) -> object::Result<Vec<Section>> {
+    let headers = header.section_headers(endian, data)?;
+    let strings = match header
+        .shstrndx(endian, data)
+        .ok()
+        .and_then(|index| headers.get(index as usize))
+    {
+        Some(section) => section.data(endian, data)?,
+        None => &[],
+    };
+    let section = |header: &H::SectionHeader| Section {
+        name: string_at(strings, header.sh_name(endian)).to_owned(),
+        kind: header.sh_type(endian),
+        svma: header.sh_addr(endian).into(),
+        offset: header.sh_offset(endian).into(),
+        size: header.sh_size(endian).into(),
+        link: header.sh_link(endian) as usize,
+        entry_size: header.sh_entsize(endian).into(),
+        executable: header.sh_flags(endian).contains(elf::SHF_EXECINSTR),
+    };
+    Ok(headers.iter().map(section).collect())
+}
+
+/// The NUL-terminated string at `at` of a string table; empty where it is not valid.
+pub(super) fn string_at(strings: &[u8], at: u32) -> &str {
+    let rest = strings.get(at as usize..).unwrap_or_default();
+    let end = rest.iter().position(|&b| b == 0).unwrap_or(rest.len());
+    std::str::from_utf8(&rest[..end]).unwrap_or_default()
+}
+
+fn build_id<'d, H: FileHeader, R: ReadRef<'d>>(
+    header: &H,
+    endian: H::Endian,
+    data: R,
+) -> Option<Vec<u8>> {
+    let in_segments = header.program_headers(endian, data).ok()?.iter();
+    let mut notes: Vec<_> = in_segments
+        .filter_map(|segment| segment.notes(endian, data).ok().flatten())
+        .collect();
+    let in_sections = header
+        .section_headers(endian, data)
+        .ok()
+        .unwrap_or_default()
+        .iter();
+    notes.extend(in_sections.filter_map(|section| section.notes(endian, data).ok().flatten()));
+    notes.into_iter().find_map(|mut notes| {
+        while let Ok(Some(note)) = notes.next() {
+            if note.name() == elf::ELF_NOTE_GNU && note.n_type(endian) == elf::NT_GNU_BUILD_ID {
+                return Some(note.desc().to_vec());
+            }
+        }
+        None
+    })
+}

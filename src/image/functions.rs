@@ -1,0 +1,243 @@
+//! Where functions begin and end.
+//!
+//! In: an ELF file, and its separate symbols if there are. Out: ranges with names, from the symbol table, else the dynamic
+//! symbols; from PLT stubs; and, where none of them covers the code, from the unwind table, without names. Code that nothing
+//! covers stays uncovered. It decodes no instruction.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use super::Svma;
+use super::elf::Elf;
+use super::plt::{Plt, PltTarget};
+use super::symtab::{Binding, Symbol, Table, symbols};
+use super::unwind::Unwind;
+
+/// What says that a function is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FunctionSource {
+    /// The symbol table, of the file or of its separate symbols.
+    Symtab,
+    /// The dynamic symbols.
+    Dynsym,
+    /// A stub that jumps to a function of another file.
+    Plt,
+    /// An entry of the unwind table.
+    EhFrame,
+}
+
+/// A function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionRange {
+    /// Its first address.
+    pub start: Svma,
+    /// The address after its last.
+    pub end: Svma,
+    /// Its name as the linker knows it; stubs are `name@plt`.
+    pub name: Option<String>,
+    /// What says so.
+    pub source: FunctionSource,
+}
+
+/// All functions of an image, by start. Of several names for one start the one is kept that perf keeps.
+#[derive(Debug, Default)]
+pub struct Functions {
+    ranges: Vec<FunctionRange>,
+    /// For each, the one that it lies inside or behind which it starts: where to look when it does not reach far enough.
+    around: Vec<Option<u32>>,
+}
+
+struct Claim {
+    range: FunctionRange,
+    binding: Binding,
+}
+
+impl Claim {
+    /// Least is best: with a size, not weak, global, fewest underscores in front, longest. The rest makes the order total.
+    fn rank(&self) -> impl Ord + '_ {
+        let name = self.range.name.as_deref().unwrap_or_default();
+        let underscores = name.len() - name.trim_start_matches('_').len();
+        let empty = self.range.end <= self.range.start;
+        (self.range.source, empty, self.binding, underscores, Reverse(name.len()), name)
+    }
+}
+
+impl Functions {
+    /// Collects what the file and its separate symbols know.
+    pub fn new(elf: &Elf, debug: Option<&Elf>, plt: &Plt, unwind: Option<&Unwind>) -> Functions {
+        let mut claims = named(elf, debug);
+        let stubs: Vec<Claim> = plt.stubs().map(|(range, target)| stub(range, target, &claims)).collect();
+        claims.extend(stubs);
+        let stubs = plt.sections();
+        let frames = unwind.map(Unwind::ranges).unwrap_or_default();
+        let frames = frames
+            .into_iter()
+            .filter(|frame| !stubs.iter().any(|stubs| stubs.contains(&frame.start.0)));
+        claims.extend(frames.map(|frame| Claim {
+            range: FunctionRange {
+                start: frame.start,
+                end: frame.end,
+                name: None,
+                source: FunctionSource::EhFrame,
+            },
+            binding: Binding::Local,
+        }));
+        Functions::from_ranges(merge(claims, elf))
+    }
+
+    /// From ranges in the order of their starts.
+    fn from_ranges(ranges: Vec<FunctionRange>) -> Functions {
+        let mut around = Vec::with_capacity(ranges.len());
+        let mut open: Vec<u32> = Vec::new();
+        for (ix, range) in (0..).zip(&ranges) {
+            while open
+                .last()
+                .is_some_and(|&outer| ranges[outer as usize].end <= range.start)
+            {
+                open.pop();
+            }
+            around.push(open.last().copied());
+            open.push(ix);
+        }
+        Functions { ranges, around }
+    }
+
+    /// The innermost function that covers an address.
+    pub fn at(&self, at: Svma) -> Option<&FunctionRange> {
+        let mut ix = self
+            .ranges
+            .partition_point(|range| range.start <= at)
+            .checked_sub(1)?;
+        while self.ranges[ix].end <= at {
+            ix = self.around[ix]? as usize;
+        }
+        Some(&self.ranges[ix])
+    }
+
+    /// All of them, by start.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &FunctionRange> {
+        self.ranges.iter()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+}
+
+fn named(elf: &Elf, debug: Option<&Elf>) -> Vec<Claim> {
+    let mut source = FunctionSource::Symtab;
+    let mut found = symbols(elf, Table::Symtab);
+    if let (true, Some(debug)) = (found.is_empty(), debug) {
+        found = symbols(debug, Table::Symtab);
+    }
+    if found.is_empty() {
+        source = FunctionSource::Dynsym;
+        found = symbols(elf, Table::Dynsym);
+    }
+    let claim = |symbol: Symbol| {
+        let (start, end) = (Svma(symbol.value), Svma(symbol.value.saturating_add(symbol.size)));
+        // `name@version` and `name@@version`: the dynamic symbols keep versions elsewhere, so that names have none there.
+        let name = symbol.name.split('@').next().unwrap_or_default().to_owned();
+        Claim { range: FunctionRange { start, end, name: Some(name), source }, binding: symbol.binding }
+    };
+    found.into_iter().filter(|symbol| symbol.function && !symbol.name.is_empty()).map(claim).collect()
+}
+
+/// A stub has the name of its symbol; of a resolver, the name of the function that it chooses an implementation of.
+fn stub(range: &Range<Svma>, target: &PltTarget, named: &[Claim]) -> Claim {
+    let name = match target {
+        PltTarget::Symbol(name) => Some(name.clone()),
+        PltTarget::Resolver(resolver) => {
+            let chosen = |claim: &&Claim| Some(claim.range.start) == *resolver;
+            let best = named.iter().filter(chosen).min_by(|a, b| a.rank().cmp(&b.rank()));
+            best.and_then(|claim| claim.range.name.clone())
+        }
+    };
+    let name = name.map(|name| format!("{name}@plt"));
+    let Range { start, end } = *range;
+    Claim { range: FunctionRange { start, end, name, source: FunctionSource::Plt }, binding: Binding::Local }
+}
+
+/// One range for each start. A named range without a size ends with the unwind entry of its start, else where the next
+/// function or its section ends. Unnamed ranges that start inside a named one are parts of it.
+fn merge(mut claims: Vec<Claim>, elf: &Elf) -> Vec<FunctionRange> {
+    claims.retain(|claim| {
+        elf.segments().iter().any(|s| {
+            s.executable
+                && claim
+                    .range
+                    .start
+                    .0
+                    .checked_sub(s.svma)
+                    .is_some_and(|inside| inside < s.file_size)
+        })
+    });
+    claims.sort_by(|a, b| (a.range.start, a.rank()).cmp(&(b.range.start, b.rank())));
+    claims.dedup_by(|other, kept| {
+        let same = other.range.start == kept.range.start;
+        if same && kept.range.end <= kept.range.start {
+            kept.range.end = other.range.end;
+        }
+        same
+    });
+    let mut ranges: Vec<FunctionRange> = claims.into_iter().map(|claim| claim.range).collect();
+    let mut next = Svma(u64::MAX);
+    for range in ranges.iter_mut().rev() {
+        if range.end <= range.start {
+            let section = elf
+                .code_section(range.start)
+                .map_or(u64::MAX, |section| section.range().end);
+            range.end = next.min(Svma(section));
+        }
+        next = range.start;
+    }
+    let mut covered = Svma(0);
+    ranges.retain(|range| {
+        let part = range.source == FunctionSource::EhFrame && range.start < covered;
+        if !part && range.source != FunctionSource::EhFrame {
+            covered = covered.max(range.end);
+        }
+        !part && range.end > range.start && range.end.0 != u64::MAX
+    });
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(start: u64, end: u64) -> FunctionRange {
+        FunctionRange {
+            start: Svma(start),
+            end: Svma(end),
+            name: None,
+            source: FunctionSource::Symtab,
+        }
+    }
+
+    #[test]
+    fn the_innermost_function_covers_an_address() {
+        let functions = Functions::from_ranges(vec![
+            range(0, 100),
+            range(10, 60),
+            range(20, 30),
+            range(40, 50),
+            range(200, 210),
+        ]);
+        let found = |at| functions.at(Svma(at)).map(|f| f.start.0);
+        assert_eq!(found(5), Some(0));
+        assert_eq!(found(25), Some(20));
+        assert_eq!(found(35), Some(10));
+        assert_eq!(found(45), Some(40));
+        assert_eq!(found(70), Some(0));
+        assert_eq!(found(150), None);
+        assert_eq!(found(209), Some(200));
+        assert_eq!(found(210), None);
+    }
+}

@@ -1,0 +1,107 @@
+//! Every binary of a recording, and addresses in them.
+//!
+//! In: what was mapped, the build-ids of the recording's header, the folders to search. Out: binaries by id, and places in
+//! them for run-time addresses and back.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::binary::Image;
+use super::locate::SearchPath;
+use super::mapping::{Mapped, Mapping, When};
+use super::name::{ImageName, undeleted};
+use super::space::AddressSpaces;
+use super::{ImageId, Location, Svma};
+use crate::perfdata::{BuildId, CpuMode};
+
+/// All images, by [`ImageId`].
+#[derive(Debug, Default)]
+pub struct Images {
+    images: Vec<Image>,
+}
+
+impl Images {
+    /// Those that `spaces` names. Opens nothing yet.
+    pub fn new(spaces: &AddressSpaces, build_ids: &[BuildId], search: SearchPath) -> Images {
+        let search = Arc::new(search);
+        let by_name: HashMap<&[u8], &[u8]> = build_ids
+            .iter()
+            .map(|id| (id.filename.as_slice(), id.bytes.as_slice()))
+            .collect();
+        let image = |name: &ImageName| {
+            let stated = by_name
+                .get(name.path.as_slice())
+                .or_else(|| by_name.get(undeleted(&name.path)));
+            let build_id = name
+                .build_id
+                .clone()
+                .or_else(|| stated.map(|id| id.to_vec()));
+            Image::new(
+                name.clone(),
+                build_id.filter(|id| id.iter().any(|&b| b != 0)),
+                search.clone(),
+            )
+        };
+        Images {
+            images: spaces.images().iter().map(image).collect(),
+        }
+    }
+
+    /// One image. Ids come from the [`AddressSpaces`] that these images were made from.
+    pub fn get(&self, id: ImageId) -> &Image {
+        &self.images[id.0 as usize]
+    }
+
+    /// All images.
+    pub fn iter(&self) -> impl Iterator<Item = (ImageId, &Image)> {
+        (0..).map(ImageId).zip(&self.images)
+    }
+
+    /// Where in its image a resolved address lies. Without the file, offsets stand for addresses, so that samples still
+    /// group; in memory that is no file, run-time addresses do.
+    pub fn location(&self, mapped: &Mapped) -> Option<Location> {
+        let image = self.get(mapped.image());
+        let svma = match image.elf() {
+            Some(elf) => elf.svma_at(mapped.file_offset())?,
+            None if image.is_memory() => Svma(mapped.address),
+            None => Svma(mapped.file_offset()),
+        };
+        Some(Location {
+            image: mapped.image(),
+            svma,
+        })
+    }
+
+    /// The run-time address of `svma` in a mapping of its image; `None` if the mapping does not show it.
+    pub fn address(&self, mapping: &Mapping, svma: Svma) -> Option<u64> {
+        let address = match self.file_offset(Location { image: mapping.image, svma }) {
+            Some(offset) => mapping.start.wrapping_add(offset.wrapping_sub(mapping.file_offset)),
+            None if self.get(mapping.image).is_memory() => svma.0,
+            None => return None,
+        };
+        (mapping.start..mapping.end).contains(&address).then_some(address)
+    }
+
+    /// Where the process of a sample shows a place, if it does: in whichever mapping of the image.
+    pub fn address_in(
+        &self,
+        spaces: &AddressSpaces,
+        mode: CpuMode,
+        pid: i32,
+        at: When,
+        place: Location,
+    ) -> Option<u64> {
+        match self.file_offset(place) {
+            Some(offset) => spaces.address_of(mode, pid, at, place.image, offset),
+            None => self.get(place.image).is_memory().then_some(place.svma.0),
+        }
+    }
+
+    fn file_offset(&self, at: Location) -> Option<u64> {
+        let image = self.get(at.image);
+        match image.elf() {
+            Some(elf) => elf.offset_of(at.svma),
+            None => (!image.is_memory()).then_some(at.svma.0),
+        }
+    }
+}

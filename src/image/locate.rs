@@ -1,0 +1,241 @@
+//! Where the binary that a recording names lies on this machine.
+//!
+//! In: the recorded name and build-id, and the folders to search. Out: an opened ELF file that is the right one, or the
+//! reason why there is none and what to do about it. A file is the right one when its build-id is the recorded one; where the
+//! recording knows no build-id, the path alone has to do, and then only where the user pointed.
+
+use std::ffi::OsStr;
+use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use super::elf::{Elf, ElfError};
+use super::name::{ImageName, NameKind, undeleted};
+
+/// The folders to search.
+#[derive(Clone, Debug, Default)]
+pub struct SearchPath {
+    /// Folders that stand for the recorded machine's root, as perf's `--symfs`; the first hit wins.
+    pub symfs: Vec<PathBuf>,
+    /// perf's build-id cache, `~/.debug`.
+    pub cache: Option<PathBuf>,
+    /// Folders of separate debug files, `/usr/lib/debug`.
+    pub debug: Vec<PathBuf>,
+}
+
+impl SearchPath {
+    /// What perf and the debuggers use, after the given `--symfs` folders.
+    pub fn system(symfs: Vec<PathBuf>) -> SearchPath {
+        let cache = std::env::home_dir().map(|home| home.join(".debug"));
+        SearchPath {
+            symfs,
+            cache,
+            debug: vec!["/usr/lib/debug".into()],
+        }
+    }
+}
+
+/// Why an image's code is not there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Missing {
+    /// No candidate exists.
+    #[error("{path} was not found")]
+    NotFound {
+        /// As recorded.
+        path: String,
+    },
+    /// The file is gone since before the recording.
+    #[error("{path} had been deleted when it was recorded")]
+    Deleted {
+        /// As recorded, without ` (deleted)`.
+        path: String,
+    },
+    /// A file is there, but another build of it.
+    #[error("{} is not the recorded file: its build-id is {}, recorded was {wanted}", file.display(), found.as_deref().unwrap_or("missing"))]
+    BuildIdMismatch {
+        /// The candidate.
+        file: PathBuf,
+        /// In hexadecimal.
+        wanted: String,
+        /// In hexadecimal; `None` if the candidate has none.
+        found: Option<String>,
+    },
+    /// A file is there and cannot be used.
+    #[error("{}: {error}", file.display())]
+    Unusable {
+        /// The candidate.
+        file: PathBuf,
+        /// What is wrong with it.
+        error: ElfError,
+    },
+    /// The recorded name is no path to look at.
+    #[error("{path} is not a path of a binary")]
+    NoPath {
+        /// As recorded.
+        path: String,
+    },
+}
+
+impl Missing {
+    /// What the user can do about it.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Missing::NotFound { .. } => {
+                "copy the binary from the recorded machine and name its folder with --symfs"
+            }
+            Missing::Deleted { .. } => {
+                "record again without replacing the binary, or name a copy's folder with --symfs"
+            }
+            Missing::BuildIdMismatch { .. } => {
+                "name a folder that has the recorded build with --symfs, or run `perf archive` on the recorded machine"
+            }
+            Missing::Unusable { .. } => {
+                "make the file readable, or name a folder that has a good copy with --symfs"
+            }
+            Missing::NoPath { .. } => "nothing: such code is left as it was recorded",
+        }
+    }
+
+    /// How much the reason tells, to choose among those of several candidates.
+    fn weight(&self) -> u8 {
+        match self {
+            Missing::NotFound { .. } | Missing::NoPath { .. } => 0,
+            Missing::Deleted { .. } => 1,
+            Missing::Unusable { .. } => 2,
+            Missing::BuildIdMismatch { .. } => 3,
+        }
+    }
+}
+
+impl SearchPath {
+    /// Opens the binary that `name` stands for.
+    pub fn locate(&self, name: &ImageName, build_id: Option<&[u8]>) -> Result<Elf, Missing> {
+        let path = String::from_utf8_lossy(undeleted(&name.path)).into_owned();
+        let mut reason = match name.kind {
+            NameKind::Deleted => Missing::Deleted { path },
+            _ if relative(undeleted(&name.path)).is_none() => Missing::NoPath { path },
+            _ => Missing::NotFound { path },
+        };
+        for file in self.candidates(name, build_id) {
+            match open_verified(&file, build_id) {
+                Ok(elf) => return Ok(elf),
+                Err(Some(why)) if why.weight() > reason.weight() => reason = why,
+                Err(_) => {}
+            }
+        }
+        Err(reason)
+    }
+
+    /// The separate file with the symbols of a build, if there is one.
+    pub fn debug_file(&self, build_id: &[u8]) -> Option<Elf> {
+        let (folder, rest) = cache_name(build_id)?;
+        let roots = self
+            .symfs
+            .iter()
+            .map(|dir| dir.join("usr/lib/debug"))
+            .chain(self.debug.iter().cloned());
+        let mut files: Vec<PathBuf> = roots
+            .map(|root| {
+                root.join(".build-id")
+                    .join(&folder)
+                    .join(format!("{rest}.debug"))
+            })
+            .collect();
+        files.extend(self.cache.iter().map(|cache| {
+            cache
+                .join(".build-id")
+                .join(&folder)
+                .join(&rest)
+                .join("debug")
+        }));
+        files
+            .iter()
+            .find_map(|file| open_verified(file, Some(build_id)).ok())
+    }
+
+    fn candidates(&self, name: &ImageName, build_id: Option<&[u8]>) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        if let Some(path) = relative(undeleted(&name.path)) {
+            for dir in &self.symfs {
+                files.push(dir.join(path));
+                files.extend(path.file_name().map(|file| dir.join(file)));
+            }
+            // A deleted file's path may by now hold another file: only a build-id tells.
+            let trusted =
+                build_id.is_some() || (self.symfs.is_empty() && name.kind == NameKind::File);
+            if trusted && !is_virtual(path) {
+                files.push(Path::new("/").join(path));
+            }
+        }
+        if let (Some(cache), Some((folder, rest))) = (&self.cache, build_id.and_then(cache_name)) {
+            let entry = cache.join(".build-id").join(folder).join(rest);
+            files.extend([entry.join("elf"), entry.join("vdso"), entry]);
+        }
+        files
+    }
+}
+
+fn open_verified(file: &Path, build_id: Option<&[u8]>) -> Result<Elf, Option<Missing>> {
+    if !file.exists() {
+        return Err(None);
+    }
+    let unusable = |error| {
+        Some(Missing::Unusable {
+            file: file.to_owned(),
+            error,
+        })
+    };
+    let elf = Elf::open(file).map_err(unusable)?;
+    match build_id {
+        Some(wanted)
+            if !elf
+                .build_id()
+                .is_some_and(|found| same_build(wanted, found)) =>
+        {
+            let found = elf.build_id().map(hex);
+            Err(Some(Missing::BuildIdMismatch {
+                file: file.to_owned(),
+                wanted: hex(wanted),
+                found,
+            }))
+        }
+        _ => Ok(elf),
+    }
+}
+
+/// Recordings pad build-ids with zeros to 20 bytes where they do not know the length.
+fn same_build(recorded: &[u8], found: &[u8]) -> bool {
+    match recorded.split_at_checked(found.len()) {
+        Some((id, padding)) => id == found && !found.is_empty() && padding.iter().all(|&b| b == 0),
+        None => false,
+    }
+}
+
+/// An absolute path as relative to the root; `None` for anything that is not one or that climbs.
+fn relative(name: &[u8]) -> Option<&Path> {
+    let path = Path::new(OsStr::from_bytes(name)).strip_prefix("/").ok()?;
+    let plain = path
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)));
+    (plain && !name.contains(&0) && path.file_name().is_some()).then_some(path)
+}
+
+/// Whether the kernel makes up what is there.
+fn is_virtual(path: &Path) -> bool {
+    ["proc", "sys"].iter().any(|root| path.starts_with(root))
+}
+
+fn cache_name(build_id: &[u8]) -> Option<(String, String)> {
+    let (first, rest) = build_id.split_at_checked(1)?;
+    (!rest.is_empty()).then(|| (hex(first), hex(rest)))
+}
+
+/// Lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}

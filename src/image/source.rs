@@ -1,0 +1,88 @@
+//! A regular file, read in pieces.
+//!
+//! In: a path. Out: bytes at offsets. A recording may name thousands of binaries, so no file stays open: each read opens it
+//! again and makes sure that it is still the same. Nothing but regular files is opened, since a name in a recording may lead
+//! to a pipe that never answers.
+
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// No section that is read whole may be larger: 1 GiB.
+const LARGEST_READ: u64 = 1 << 30;
+
+/// A file as it was when it was first opened.
+#[derive(Debug)]
+pub struct Source {
+    path: PathBuf,
+    identity: Identity,
+}
+
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    len: u64,
+    modified: (i64, i64),
+}
+
+impl Source {
+    /// Opens `path` if it is a regular file.
+    pub fn open(path: &Path) -> io::Result<(Source, File)> {
+        let (file, metadata) = open_regular(path)?;
+        let source = Source {
+            path: path.to_owned(),
+            identity: Identity::of(&metadata),
+        };
+        Ok((source, file))
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Size in bytes.
+    pub fn len(&self) -> u64 {
+        self.identity.len
+    }
+
+    /// The bytes at `offset`; `None` unless all of them exist, and exist still.
+    pub fn read(&self, offset: u64, len: u64) -> Option<Vec<u8>> {
+        if offset.checked_add(len)? > self.len() || len > LARGEST_READ {
+            return None;
+        }
+        let (file, metadata) = open_regular(&self.path).ok()?;
+        if Identity::of(&metadata) != self.identity {
+            return None;
+        }
+        let mut bytes = vec![0; usize::try_from(len).ok()?];
+        file.read_exact_at(&mut bytes, offset).ok()?;
+        Some(bytes)
+    }
+}
+
+impl Identity {
+    fn of(metadata: &Metadata) -> Identity {
+        Identity {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            len: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        }
+    }
+}
+
+fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
+    let irregular = || io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+    if !fs::metadata(path)?.is_file() {
+        return Err(irregular());
+    }
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(irregular());
+    }
+    Ok((file, metadata))
+}

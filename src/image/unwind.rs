@@ -1,0 +1,234 @@
+//! The unwind table: which ranges it knows, and where the frame lies at each address.
+//!
+//! In: `.eh_frame` of an x86 ELF file. Out: ranges of functions, and for an address an id of its row. Two addresses have the
+//! same id just when the rules for the canonical frame address and for all registers are the same, so that a register set
+//! taken at one of them unwinds as well from the other.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gimli::{
+    BaseAddresses, CfaRule, CieOrFde, EhFrame, EndianSlice, FrameDescriptionEntry, LittleEndian,
+    Reader, RegisterRule, UnwindContext, UnwindExpression, UnwindSection,
+};
+
+use super::Svma;
+use super::elf::{Class, Elf};
+
+/// Which contents a row of the unwind table has, within one image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RowId(pub u32);
+
+/// The unwind table of one image.
+#[derive(Debug)]
+pub struct Unwind {
+    bytes: Vec<u8>,
+    bases: BaseAddresses,
+    address_size: u8,
+    /// The entries by start: range and offset in the section.
+    entries: Vec<(Range<Svma>, usize)>,
+    rows: Mutex<Rows>,
+}
+
+type Table = Arc<[(Range<Svma>, RowId)]>;
+
+#[derive(Debug, Default)]
+struct Rows {
+    /// By offset of the entry.
+    tables: HashMap<usize, Table>,
+    ids: HashMap<Row, RowId>,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Row {
+    frame: Rule,
+    registers: Vec<(u16, Rule)>,
+}
+
+/// A rule without references into the section.
+#[derive(Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Rule {
+    Frame(u16, i64),
+    FrameExpression(Vec<u8>),
+    Same,
+    Undefined,
+    Offset(i64),
+    ValOffset(i64),
+    Register(u16),
+    Expression(Vec<u8>),
+    ValExpression(Vec<u8>),
+    Other,
+    Constant(u64),
+}
+
+type Slice<'a> = EndianSlice<'a, LittleEndian>;
+
+impl Unwind {
+    /// Reads the table; `None` if the file has none.
+    pub fn new(elf: &Elf) -> Option<Unwind> {
+        let section = elf.section(".eh_frame")?;
+        let mut bases = BaseAddresses::default().set_eh_frame(section.svma);
+        if let Some(text) = elf.section(".text") {
+            bases = bases.set_text(text.svma);
+        }
+        if let Some(got) = elf.section(".got") {
+            bases = bases.set_got(got.svma);
+        }
+        let address_size = match elf.class()? {
+            Class::Bits32 => 4,
+            Class::Bits64 => 8,
+        };
+        let bytes = elf.section_bytes(section)?;
+        let mut unwind = Unwind {
+            bytes,
+            bases,
+            address_size,
+            entries: Vec::new(),
+            rows: Mutex::default(),
+        };
+        unwind.entries = unwind.read_entries();
+        Some(unwind)
+    }
+
+    /// All ranges, by start.
+    pub fn ranges(&self) -> Vec<Range<Svma>> {
+        self.entries
+            .iter()
+            .map(|(range, _)| range.clone())
+            .collect()
+    }
+
+    /// The id of the row at an address.
+    pub fn row(&self, at: Svma) -> Option<RowId> {
+        let ix = self
+            .entries
+            .partition_point(|(range, _)| range.start <= at)
+            .checked_sub(1)?;
+        let (range, offset) = &self.entries[ix];
+        if !range.contains(&at) {
+            return None;
+        }
+        let table = self.table(*offset)?;
+        let ix = table
+            .partition_point(|(range, _)| range.start <= at)
+            .checked_sub(1)?;
+        table[ix].0.contains(&at).then_some(table[ix].1)
+    }
+
+    fn section(&self) -> EhFrame<Slice<'_>> {
+        let mut section = EhFrame::new(&self.bytes, LittleEndian);
+        section.set_address_size(self.address_size);
+        section
+    }
+
+    fn read_entries(&self) -> Vec<(Range<Svma>, usize)> {
+        let section = self.section();
+        let mut found = Vec::new();
+        let mut cies = HashMap::new();
+        let mut entries = section.entries(&self.bases);
+        // Damage in one entry ends the walk: what follows cannot be found.
+        while let Ok(Some(entry)) = entries.next() {
+            let CieOrFde::Fde(partial) = entry else {
+                continue;
+            };
+            let cie =
+                |_: &EhFrame<_>, bases: &_, offset: gimli::EhFrameOffset| match cies.get(&offset) {
+                    Some(cie) => Ok(Clone::clone(cie)),
+                    None => {
+                        let cie = section.cie_from_offset(bases, offset)?;
+                        cies.insert(offset, cie.clone());
+                        Ok(cie)
+                    }
+                };
+            let Ok(fde) = partial.parse(cie) else {
+                continue;
+            };
+            let range = Svma(fde.initial_address())..Svma(fde.end_address());
+            if range.start < range.end {
+                found.push((range, fde.offset()));
+            }
+        }
+        found.sort_by_key(|(range, offset)| (range.start, *offset));
+        found
+    }
+
+    fn table(&self, offset: usize) -> Option<Table> {
+        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(table) = rows.tables.get(&offset) {
+            return Some(table.clone());
+        }
+        let section = self.section();
+        let fde = section
+            .fde_from_offset(&self.bases, offset.into(), EhFrame::cie_from_offset)
+            .ok()?;
+        let table: Table = self
+            .read_rows(&section, &fde, &mut rows.ids)
+            .unwrap_or_default()
+            .into();
+        rows.tables.insert(offset, table.clone());
+        Some(table)
+    }
+
+    fn read_rows<'a>(
+        &self,
+        section: &EhFrame<Slice<'a>>,
+        fde: &FrameDescriptionEntry<Slice<'a>>,
+        ids: &mut HashMap<Row, RowId>,
+    ) -> gimli::Result<Vec<(Range<Svma>, RowId)>> {
+        let mut context = UnwindContext::new();
+        let mut table = fde.rows(section, &self.bases, &mut context)?;
+        let mut rows = Vec::new();
+        while let Some(row) = table.next_row()? {
+            let mut registers = Vec::new();
+            for (register, rule) in row.registers() {
+                registers.push((register.0, Rule::of_register(rule, section)?));
+            }
+            registers.sort();
+            let key = Row {
+                frame: Rule::of_frame(row.cfa(), section)?,
+                registers,
+            };
+            let next = RowId(ids.len() as u32);
+            let id = *ids.entry(key).or_insert(next);
+            rows.push((Svma(row.start_address())..Svma(row.end_address()), id));
+        }
+        Ok(rows)
+    }
+}
+
+impl Rule {
+    fn of_frame(rule: &CfaRule<usize>, section: &EhFrame<Slice>) -> gimli::Result<Rule> {
+        Ok(match rule {
+            CfaRule::RegisterAndOffset { register, offset } => Rule::Frame(register.0, *offset),
+            CfaRule::Expression(expression) => {
+                Rule::FrameExpression(expression_bytes(expression, section)?)
+            }
+        })
+    }
+
+    fn of_register(rule: &RegisterRule<usize>, section: &EhFrame<Slice>) -> gimli::Result<Rule> {
+        Ok(match rule {
+            RegisterRule::Undefined => Rule::Undefined,
+            RegisterRule::SameValue => Rule::Same,
+            RegisterRule::Offset(offset) => Rule::Offset(*offset),
+            RegisterRule::ValOffset(offset) => Rule::ValOffset(*offset),
+            RegisterRule::Register(register) => Rule::Register(register.0),
+            RegisterRule::Expression(expression) => {
+                Rule::Expression(expression_bytes(expression, section)?)
+            }
+            RegisterRule::ValExpression(expression) => {
+                Rule::ValExpression(expression_bytes(expression, section)?)
+            }
+            RegisterRule::Constant(value) => Rule::Constant(*value),
+            _ => Rule::Other,
+        })
+    }
+}
+
+fn expression_bytes(
+    expression: &UnwindExpression<usize>,
+    section: &EhFrame<Slice>,
+) -> gimli::Result<Vec<u8>> {
+    Ok(expression.get(section)?.0.to_slice()?.into_owned())
+}

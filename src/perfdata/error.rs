@@ -1,0 +1,112 @@
+//! What can be wrong with a recording, in words for the person who has it.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why a recording cannot be read, or not any further. Offsets are in the input file.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The file cannot be opened.
+    #[error("cannot open {}: {source}", path.display())]
+    Open {
+        /// The path given.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A directory, as `perf record --threads` writes.
+    #[error(
+        "{} is a recording in directory format (perf record --threads), which is not supported; \
+         record without --threads", path.display()
+    )]
+    Directory {
+        /// The directory, or the file that belongs to one.
+        path: PathBuf,
+    },
+    /// Reading failed, or the file became shorter meanwhile.
+    #[error("reading at offset {offset:#x}: {source}")]
+    Read {
+        /// Where.
+        offset: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Writing failed.
+    #[error("writing: {0}")]
+    Write(#[source] io::Error),
+    /// The file does not begin like a perf.data.
+    #[error("not a perf.data file (it begins with {})", magic.escape_ascii())]
+    Magic {
+        /// The first eight bytes.
+        magic: [u8; 8],
+    },
+    /// The file ends before its header does.
+    #[error("not a perf.data file (only {len} bytes long)")]
+    TooShort {
+        /// Length of the file.
+        len: u64,
+    },
+    /// The format of perf before 3.4.
+    #[error(
+        "a perf.data of the first version (PERFFILE, written by perf before Linux 3.4), \
+         which is not supported"
+    )]
+    Version1,
+    /// A header of a size that no perf writes.
+    #[error("file header of {size} bytes (known: 16 for pipe mode, 72 and 104 for files)")]
+    HeaderSize {
+        /// The size it states.
+        size: u64,
+    },
+    /// A section that does not fit into the file.
+    #[error("{what} at {offset:#x}, {size} bytes, is not inside the file ({len} bytes)")]
+    Section {
+        /// Which.
+        what: &'static str,
+        /// Its stated offset.
+        offset: u64,
+        /// Its stated size.
+        size: u64,
+        /// Length of the file.
+        len: u64,
+    },
+    /// An event description that cannot be one.
+    #[error("event description at {offset:#x}: {reason}")]
+    Attr {
+        /// Where it stands.
+        offset: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// No event is described, so that no sample can be understood.
+    #[error("the recording describes no event")]
+    NoEvents,
+    /// A record whose size cannot be: nothing after it can be found.
+    #[error("record at {offset:#x} states a size of {size} bytes; nothing after it can be read")]
+    RecordSize {
+        /// Where.
+        offset: u64,
+        /// The stated size.
+        size: u16,
+    },
+    /// A sample that is shorter than its fields.
+    #[error("sample at {offset:#x} (record {ordinal}) ends inside its {field} field")]
+    Sample {
+        /// Where, in the input file.
+        offset: u64,
+        /// Which record, counted from 0.
+        ordinal: u64,
+        /// The field that does not fit.
+        field: &'static str,
+    },
+    /// Compressed records that zstd refuses.
+    #[error("compressed record at {offset:#x}: {reason}")]
+    Compressed {
+        /// Where the enclosing record stands.
+        offset: u64,
+        /// What zstd said.
+        reason: String,
+    },
+}

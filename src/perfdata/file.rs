@@ -1,0 +1,221 @@
+//! A recording, opened.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use linux_perf_data::Feature;
+use linux_perf_event_reader::constants as c;
+
+use super::attr::{Row, read_attrs};
+use super::features::{Described, Features};
+use super::header::{Header, Section};
+use super::ids::EventIds;
+use super::layout::Layout;
+use super::records::{Record, Records};
+use super::sample::Sample;
+use super::sideband::Sideband;
+use super::source::read_exact;
+use super::stream::read_stream;
+use super::{Attr, Error, Warning};
+
+/// A header section longer than this is not read: the longest of those used, the build-ids, is far shorter.
+const LONGEST_SECTION: u64 = 64 << 20;
+
+/// A row of the table of header sections.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FeatureRow {
+    pub feature: Feature,
+    pub section: Section,
+    /// Whether its section is inside the file.
+    pub good: bool,
+}
+
+/// A recording in file or pipe mode. Only its descriptions are in memory; the records are read on each walk.
+#[derive(Debug)]
+pub struct PerfFile {
+    pub(super) file: File,
+    pub(super) len: u64,
+    pub(super) header: Header,
+    pub(super) attrs: Vec<Attr>,
+    pub(super) attr_rows: Vec<Row>,
+    pub(super) feature_rows: Vec<FeatureRow>,
+    pub(super) event_ids: EventIds,
+    layouts: Vec<Layout>,
+    features: Features,
+    warnings: Vec<Warning>,
+}
+
+impl PerfFile {
+    /// Opens a recording. What cannot be read twice, such as a pipe, is copied to a temporary file first; `-` is the standard
+    /// input.
+    pub fn open(path: &Path) -> Result<PerfFile, Error> {
+        let failed = |source| Error::Open { path: path.to_owned(), source };
+        let file = match path.to_str() {
+            Some("-") => spool(&mut io::stdin().lock()).map_err(failed)?,
+            _ => {
+                let mut file = File::open(path).map_err(failed)?;
+                let kind = file.metadata().map_err(failed)?.file_type();
+                if kind.is_dir() {
+                    return Err(Error::Directory { path: path.to_owned() });
+                }
+                if kind.is_file() { file } else { spool(&mut file).map_err(failed)? }
+            }
+        };
+        let opened = PerfFile::from_file(file)?;
+        if opened.header.features.has_feature(Feature::DIR_FORMAT) {
+            return Err(Error::Directory { path: path.to_owned() });
+        }
+        Ok(opened)
+    }
+
+    /// Takes a recording in a regular file that is open already.
+    pub fn from_file(file: File) -> Result<PerfFile, Error> {
+        let len = file.metadata().map_err(|source| Error::Read { offset: 0, source })?.len();
+        let mut warnings = Vec::new();
+        let header = Header::read(&file, len, &mut warnings)?;
+        let mut features = Features::default();
+        let (mut feature_rows, mut attr_rows) = (vec![], vec![]);
+        let mut attrs;
+        if header.pipe {
+            attrs = read_stream(&file, &header, &mut features, &mut warnings)?;
+        } else {
+            (attrs, attr_rows) = read_attrs(&file, &header, len)?;
+            feature_rows = read_rows(&file, &header, len, &mut warnings);
+            read_features(&file, &header, &feature_rows, &mut features, &mut warnings)?;
+        }
+        if attrs.is_empty() {
+            return Err(Error::NoEvents);
+        }
+        describe(&mut attrs, &features);
+        let arch = features.arch.as_deref();
+        let layouts: Vec<_> = attrs.iter().map(|a| Layout::new(a, header.endian, arch)).collect();
+        for (attr, layout) in attrs.iter().zip(&layouts).filter(|(_, l)| l.unknown() != 0) {
+            warnings.push(Warning::UnknownSampleFields { event: attr.name.clone(), bits: layout.unknown() });
+        }
+        let event_ids = EventIds::new(&attrs);
+        if event_ids.blind(&attrs) {
+            warnings.push(Warning::NoEventIds);
+        }
+        Ok(PerfFile { file, len, header, attrs, attr_rows, feature_rows, event_ids, layouts, features, warnings })
+    }
+
+    /// The events, in the order of the recording. At least one.
+    pub fn attrs(&self) -> &[Attr] {
+        &self.attrs
+    }
+
+    /// What the recording says about itself.
+    pub fn features(&self) -> &Features {
+        &self.features
+    }
+
+    /// Bytes of the data section that are there.
+    pub fn data_len(&self) -> u64 {
+        self.header.data.size
+    }
+
+    /// Whether it is in pipe mode.
+    pub fn is_pipe(&self) -> bool {
+        self.header.pipe
+    }
+
+    /// What was tolerated on opening. A walk may find more: [`Records::warnings`].
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// A walk over all records from the start, in the order of the file. Any number may go on at once.
+    pub fn records(&self) -> Result<Records<'_>, Error> {
+        Ok(Records::new(self))
+    }
+
+    /// Decodes a sample; `None` for records of other types and for samples of an event that is not in the recording.
+    #[inline]
+    pub fn sample<'a>(&'a self, record: &Record<'a>) -> Result<Option<Sample<'a>>, Error> {
+        if record.kind != c::PERF_RECORD_SAMPLE {
+            return Ok(None);
+        }
+        let Some(ix) = record.attr else { return Ok(None) };
+        let (Some(attr), Some(layout)) = (self.attrs.get(ix.0 as usize), self.layouts.get(ix.0 as usize)) else {
+            return Ok(None);
+        };
+        let Record { offset, ordinal, .. } = *record;
+        match Sample::decode(record, ix, attr, layout) {
+            Ok(sample) => Ok(Some(sample)),
+            Err(field) => Err(Error::Sample { offset, ordinal, field }),
+        }
+    }
+
+    /// Decodes a record that tells of processes, memory or losses; `None` for records of other types and too short ones.
+    pub fn sideband(&self, record: &Record<'_>) -> Option<Sideband> {
+        if record.kind >= super::kinds::USER_TYPE_START || record.kind == c::PERF_RECORD_SAMPLE {
+            return None;
+        }
+        // Where the id is unknown the form of the first event's trailer is the best guess.
+        let ix = record.attr.map_or(0, |ix| ix.0 as usize);
+        Sideband::decode(record, self.layouts.get(ix)?)
+    }
+}
+
+fn spool(input: &mut impl io::Read) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    io::copy(input, &mut file)?;
+    Ok(file)
+}
+
+/// Names, and ids where the events' own section has none, from the description of events.
+fn describe(attrs: &mut [Attr], features: &Features) {
+    let by_id: HashMap<u64, &Described> =
+        features.described.iter().flat_map(|d| d.ids.iter().map(move |&id| (id, d))).collect();
+    for (i, attr) in attrs.iter_mut().enumerate() {
+        let same = |d: &&Described| d.kind == attr.kind && d.config == attr.config;
+        let of_ids = || attr.ids.iter().find_map(|id| by_id.get(id).copied());
+        let Some(described) = features.described.get(i).filter(same).or_else(of_ids) else { continue };
+        attr.name.clone_from(&described.name);
+        if attr.ids.is_empty() {
+            attr.ids.clone_from(&described.ids);
+        }
+    }
+}
+
+/// The table of header sections, directly behind the data: a section for each bit that is set.
+fn read_rows(file: &File, header: &Header, len: u64, warnings: &mut Vec<Warning>) -> Vec<FeatureRow> {
+    let Some(offset) = header.table else { return vec![] };
+    let table = Section { offset, size: 16 * header.features.len() as u64 };
+    let bytes = match table.end_within(len).map(|_| read_exact(file, offset, table.size as usize)) {
+        Some(Ok(bytes)) => bytes,
+        _ => {
+            warnings.push(Warning::FeatureTableLost { offset });
+            return vec![];
+        }
+    };
+    let rows = header.features.iter().enumerate().map(|(i, feature)| {
+        let section = Section::parse(&bytes, 16 * i, header.endian).unwrap_or_default();
+        FeatureRow { feature, section, good: section.end_within(len).is_some() }
+    });
+    rows.collect()
+}
+
+fn read_features(
+    file: &File,
+    header: &Header,
+    rows: &[FeatureRow],
+    features: &mut Features,
+    warnings: &mut Vec<Warning>,
+) -> Result<(), Error> {
+    for &FeatureRow { feature, section, good } in rows {
+        let wanted = Features::wants(feature);
+        if !good || wanted && section.size > LONGEST_SECTION {
+            let Section { offset, size } = section;
+            warnings.push(Warning::FeatureLost { feature, offset, size });
+        } else if wanted {
+            let bytes = read_exact(file, section.offset, section.size as usize)?;
+            if features.read(feature, &bytes, header.endian).is_none() {
+                warnings.push(Warning::FeatureDamaged { feature });
+            }
+        }
+    }
+    Ok(())
+}

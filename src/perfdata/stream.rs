@@ -1,0 +1,74 @@
+//! Pipe mode: descriptions come as records among the others.
+
+use std::collections::HashMap;
+use std::fs::File;
+
+use linux_perf_data::Feature;
+
+use super::bytes::{Endian, Words, until_nul};
+use super::features::Features;
+use super::header::Header;
+use super::walk::{RECORD_HEADER, Walk};
+use super::{Attr, Error, Warning, kinds};
+
+/// `PERF_EVENT_UPDATE__NAME`
+const UPDATE_NAME: u64 = 2;
+
+/// Looks through the whole stream for descriptions: perf may add events' names and build-ids at any place. An error in the
+/// middle ends the search; the walk that reads the records will meet it again and report it.
+pub(super) fn read_stream(
+    file: &File,
+    header: &Header,
+    features: &mut Features,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<Attr>, Error> {
+    let mut attrs = Vec::new();
+    let mut names = HashMap::new();
+    let mut walk = Walk::new(file, header);
+    while let Ok(Some(raw)) = walk.next(&mut Vec::new()) {
+        let bytes = walk.bytes(&raw);
+        match raw.kind {
+            kinds::HEADER_ATTR => attrs.push(read_attr(bytes, header.endian, raw.offset)?),
+            kinds::EVENT_UPDATE => names.extend(read_name(bytes, header.endian)),
+            kinds::HEADER_BUILD_ID => {
+                if features.read_build_id(bytes, header.endian, false).is_none() {
+                    warnings.push(Warning::FeatureDamaged { feature: Feature::BUILD_ID });
+                }
+            }
+            kinds::HEADER_FEATURE => read_feature(bytes, header.endian, features, warnings),
+            _ => {}
+        }
+    }
+    for attr in &mut attrs {
+        if let Some(name) = attr.ids.iter().find_map(|id| names.remove(id)) {
+            attr.name = name;
+        }
+    }
+    Ok(attrs)
+}
+
+/// `struct perf_event_header; attr; u64 ids[];`
+fn read_attr(record: &[u8], endian: Endian, offset: u64) -> Result<Attr, Error> {
+    let body = record.get(RECORD_HEADER..).unwrap_or_default();
+    let mut attr = Attr::parse(body, endian, offset)?;
+    let ids = body.get(attr.bytes.len()..).unwrap_or_default();
+    attr.ids = Words::new(ids, endian).iter().collect();
+    Ok(attr)
+}
+
+/// `struct perf_event_header; u64 type, id; char name[];`
+fn read_name(record: &[u8], endian: Endian) -> Option<(u64, String)> {
+    let is_name = endian.u64(record, 8)? == UPDATE_NAME;
+    let name = String::from_utf8_lossy(until_nul(record.get(24..)?)).into_owned();
+    is_name.then_some((endian.u64(record, 16)?, name))
+}
+
+/// `struct perf_event_header; u64 feature; char data[];`
+fn read_feature(record: &[u8], endian: Endian, features: &mut Features, warnings: &mut Vec<Warning>) {
+    let number = endian.u64(record, RECORD_HEADER).and_then(|n| u32::try_from(n).ok());
+    let (Some(number), Some(data)) = (number, record.get(16..)) else { return };
+    let feature = Feature(number);
+    if Features::wants(feature) && features.read(feature, data, endian).is_none() {
+        warnings.push(Warning::FeatureDamaged { feature });
+    }
+}

@@ -1,0 +1,95 @@
+//! The records as they lie in the file, compressed ones unopened.
+
+use super::bytes::Endian;
+use super::header::Header;
+use super::kinds;
+use super::source::Source;
+use super::{Error, Warning};
+
+/// Size of `struct perf_event_header { u32 type; u16 misc; u16 size; }`.
+pub(super) const RECORD_HEADER: usize = 8;
+
+/// A record in the walk's buffer, valid until the next step.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Raw {
+    pub offset: u64,
+    pub kind: u32,
+    pub misc: u16,
+    pub mark: usize,
+    pub len: usize,
+    /// Bytes that follow the record and belong to it.
+    pub payload: u64,
+}
+
+/// One pass over the data section.
+pub(super) struct Walk<'f> {
+    source: Source<'f>,
+    endian: Endian,
+    begin: u64,
+}
+
+impl<'f> Walk<'f> {
+    pub fn new(file: &'f std::fs::File, header: &Header) -> Walk<'f> {
+        let begin = header.data.offset;
+        let source = Source::new(file, begin, begin + header.data.size);
+        Walk { source, endian: header.endian, begin }
+    }
+
+    /// Bytes of the data section that were passed.
+    pub fn position(&self) -> u64 {
+        self.source.pos() - self.begin
+    }
+
+    /// The bytes of a record.
+    #[inline]
+    pub fn bytes(&self, raw: &Raw) -> &[u8] {
+        self.source.marked(raw.mark, raw.len)
+    }
+
+    /// The next record. An incomplete last one is left out with a warning.
+    #[inline]
+    pub fn next(&mut self, warnings: &mut Vec<Warning>) -> Result<Option<Raw>, Error> {
+        let offset = self.source.pos();
+        let head = self.source.peek(RECORD_HEADER)?;
+        if head.len() < RECORD_HEADER {
+            return Ok(self.end(offset, 0, warnings));
+        }
+        let (kind, misc, size) = parse_header(head, self.endian);
+        let len = usize::from(size);
+        if len < RECORD_HEADER {
+            return Err(Error::RecordSize { offset, size });
+        }
+        let bytes = self.source.peek(len)?;
+        if bytes.len() < len {
+            return Ok(self.end(offset, len as u64, warnings));
+        }
+        let payload = match kind {
+            kinds::AUXTRACE => self.endian.u64(bytes, RECORD_HEADER).unwrap_or(0),
+            kinds::HEADER_TRACING_DATA => self.endian.u32(bytes, RECORD_HEADER).unwrap_or(0).into(),
+            _ => 0,
+        };
+        let whole = payload.saturating_add(len as u64);
+        if whole > self.source.remaining() {
+            return Ok(self.end(offset, whole, warnings));
+        }
+        let mark = self.source.mark();
+        self.source.skip(whole);
+        Ok(Some(Raw { offset, kind, misc, mark, len, payload }))
+    }
+
+    fn end(&mut self, offset: u64, size: u64, warnings: &mut Vec<Warning>) -> Option<Raw> {
+        let have = self.source.remaining();
+        if have > 0 {
+            warnings.push(Warning::RecordCut { offset, size, have });
+            self.source.skip(have);
+        }
+        None
+    }
+}
+
+/// Type, misc and size of a record that has at least its header.
+#[inline]
+pub(super) fn parse_header(head: &[u8], endian: Endian) -> (u32, u16, u16) {
+    let kind = endian.u32(head, 0).unwrap_or(0);
+    (kind, endian.u16(head, 4).unwrap_or(0), endian.u16(head, 6).unwrap_or(0))
+}
