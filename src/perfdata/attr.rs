@@ -155,18 +155,13 @@ impl Flags {
     }
 }
 
-/// One row of the section of events: the attr's offset, and where its ids are.
+/// Where the file says where an event's ids are.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
-    pub offset: u64,
-    pub attr_len: u64,
-}
-
-impl Row {
-    /// Offset in the file of the section that tells where the ids are.
-    pub fn ids_at(&self) -> u64 {
-        self.offset + self.attr_len
-    }
+pub(super) struct IdsRow {
+    /// Offset in the file of the statement.
+    pub at: u64,
+    /// What it states.
+    pub section: Section,
 }
 
 /// Reads the section of events of a file of `len` bytes.
@@ -174,7 +169,7 @@ pub(super) fn read_attrs(
     file: &File,
     header: &Header,
     len: u64,
-) -> Result<(Vec<Attr>, Vec<Row>), Error> {
+) -> Result<(Vec<Attr>, Vec<IdsRow>), Error> {
     let Section { offset, size } = header.attrs;
     let bad = |reason: String| Error::Attr { offset, reason };
     let least = u64::from(c::PERF_ATTR_SIZE_VER0) + 16;
@@ -196,7 +191,7 @@ pub(super) fn read_attrs(
             .ok_or_else(|| bad("more ids than the file has room for".into()))?;
         let raw = read_exact(file, section.offset, section.size as usize)?;
         attr.ids = super::bytes::Words::new(&raw, header.endian).iter().collect();
-        rows.push(Row { offset: at, attr_len: attr.bytes.len() as u64 });
+        rows.push(IdsRow { at: at + attr.bytes.len() as u64, section });
         attrs.push(attr);
     }
     Ok((attrs, rows))

@@ -33,6 +33,9 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// A recording in file mode, to be written where one cannot seek.
+    #[error("only a recording in pipe mode can be written to a pipe")]
+    NotAStream,
     /// Writing failed.
     #[error("writing: {0}")]
     Write(#[source] io::Error),

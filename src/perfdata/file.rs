@@ -8,7 +8,7 @@ use std::path::Path;
 use linux_perf_data::Feature;
 use linux_perf_event_reader::constants as c;
 
-use super::attr::{Row, read_attrs};
+use super::attr::{IdsRow, read_attrs};
 use super::features::{Described, Features};
 use super::header::{Header, Section};
 use super::ids::EventIds;
@@ -17,7 +17,7 @@ use super::records::{Record, Records};
 use super::sample::Sample;
 use super::sideband::Sideband;
 use super::source::read_exact;
-use super::stream::read_stream;
+use super::stream::Stream;
 use super::{Attr, Error, Warning};
 
 /// A header section longer than this is not read: the longest of those used, the build-ids, is far shorter.
@@ -39,9 +39,11 @@ pub struct PerfFile {
     pub(super) len: u64,
     pub(super) header: Header,
     pub(super) attrs: Vec<Attr>,
-    pub(super) attr_rows: Vec<Row>,
+    pub(super) ids_rows: Vec<IdsRow>,
     pub(super) feature_rows: Vec<FeatureRow>,
     pub(super) event_ids: EventIds,
+    /// In pipe mode: whether there are compressed records.
+    pub(super) stream_compressed: bool,
     layouts: Vec<Layout>,
     features: Features,
     warnings: Vec<Warning>,
@@ -76,12 +78,14 @@ impl PerfFile {
         let mut warnings = Vec::new();
         let header = Header::read(&file, len, &mut warnings)?;
         let mut features = Features::default();
-        let (mut feature_rows, mut attr_rows) = (vec![], vec![]);
-        let mut attrs;
+        let (mut feature_rows, mut ids_rows) = (vec![], vec![]);
+        let (mut attrs, stream_compressed);
         if header.pipe {
-            attrs = read_stream(&file, &header, &mut features, &mut warnings)?;
+            let stream = Stream::read(&file, &header, &mut features, &mut warnings)?;
+            (attrs, stream_compressed) = (stream.attrs, stream.compressed);
         } else {
-            (attrs, attr_rows) = read_attrs(&file, &header, len)?;
+            (attrs, ids_rows) = read_attrs(&file, &header, len)?;
+            stream_compressed = false;
             feature_rows = read_rows(&file, &header, len, &mut warnings);
             read_features(&file, &header, &feature_rows, &mut features, &mut warnings)?;
         }
@@ -98,7 +102,19 @@ impl PerfFile {
         if event_ids.blind(&attrs) {
             warnings.push(Warning::NoEventIds);
         }
-        Ok(PerfFile { file, len, header, attrs, attr_rows, feature_rows, event_ids, layouts, features, warnings })
+        Ok(PerfFile {
+            file,
+            len,
+            header,
+            attrs,
+            ids_rows,
+            feature_rows,
+            event_ids,
+            stream_compressed,
+            layouts,
+            features,
+            warnings,
+        })
     }
 
     /// The events, in the order of the recording. At least one.

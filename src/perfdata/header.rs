@@ -14,6 +14,11 @@ pub(super) const PIPE_HEADER: u64 = 16;
 const OLD_FILE_HEADER: u64 = 72;
 /// Size of the header that all current versions write.
 const FILE_HEADER: u64 = 104;
+/// Offsets in the header of fields that a rewriter may change.
+pub(super) const ATTRS_AT: u64 = 24;
+pub(super) const DATA_SIZE_AT: u64 = 48;
+pub(super) const EVENT_TYPES_AT: u64 = 56;
+pub(super) const FEATURES_AT: u64 = 72;
 
 /// A part of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -59,6 +64,8 @@ pub(super) struct Header {
     /// Where the header says that the data end and the table of features begins; `None` if there is no such table.
     pub table: Option<u64>,
     pub features: FeatureSet,
+    /// Whether the feature bits are in words of 32 bits, as on a machine of 32 bits.
+    pub narrow: bool,
 }
 
 impl Header {
@@ -92,10 +99,15 @@ impl Header {
             data: Section { offset: PIPE_HEADER, size: len.saturating_sub(PIPE_HEADER) },
             table: None,
             features: FeatureSet([0; 4]),
+            narrow: false,
         }
     }
 
     fn file(bytes: &[u8], endian: Endian, size: u64) -> Option<Header> {
+        let (features, narrow) = match size {
+            FILE_HEADER => features(bytes, endian)?,
+            _ => (FeatureSet([0; 4]), false),
+        };
         Some(Header {
             endian,
             pipe: false,
@@ -104,10 +116,8 @@ impl Header {
             data: Section::parse(bytes, 40, endian)?,
             event_types: Section::parse(bytes, 56, endian)?,
             table: None,
-            features: match size {
-                FILE_HEADER => features(bytes, endian)?,
-                _ => FeatureSet([0; 4]),
-            },
+            features,
+            narrow,
         })
     }
 
@@ -131,7 +141,7 @@ impl Header {
 
 /// The bitmap is made of machine words: on a big-endian machine of 32 bits the bits stand elsewhere. As perf does, the host
 /// name, which every recording has, tells which it was.
-fn features(bytes: &[u8], endian: Endian) -> Option<FeatureSet> {
+fn features(bytes: &[u8], endian: Endian) -> Option<(FeatureSet, bool)> {
     let mut wide = [0; 4];
     let mut narrow = [0; 4];
     for i in 0..4 {
@@ -142,7 +152,19 @@ fn features(bytes: &[u8], endian: Endian) -> Option<FeatureSet> {
     }
     let (wide, narrow) = (FeatureSet(wide), FeatureSet(narrow));
     let is_narrow = !wide.has_feature(Feature::HOSTNAME) && narrow.has_feature(Feature::HOSTNAME);
-    Some(if is_narrow { narrow } else { wide })
+    Some(if is_narrow { (narrow, true) } else { (wide, false) })
+}
+
+impl Header {
+    /// The bitmap of `features` as it stands in this file's header, at [`FEATURES_AT`].
+    pub fn feature_bytes(&self, features: FeatureSet) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        for (word, at) in features.0.iter().zip(bytes.as_chunks_mut::<8>().0) {
+            let word = if self.narrow { word.rotate_left(32) } else { *word };
+            *at = self.endian.u64_bytes(word);
+        }
+        bytes
+    }
 }
 
 #[cfg(test)]
@@ -213,10 +235,12 @@ mod tests {
     fn feature_bits_of_a_big_endian_32_bit_machine_are_found() {
         let mut bytes = vec![0; 104];
         bytes[72..76].copy_from_slice(&(1u32 << 3 | 1 << 12).to_be_bytes());
-        let set = features(&bytes, Endian::Big).unwrap();
-        assert!(set.has_feature(Feature::HOSTNAME) && set.has_feature(Feature::EVENT_DESC));
+        let (set, narrow) = features(&bytes, Endian::Big).unwrap();
+        assert!(narrow && set.has_feature(Feature::HOSTNAME) && set.has_feature(Feature::EVENT_DESC));
+        let header = Header { narrow, ..Header::pipe(Endian::Big, 0) };
+        assert_eq!(header.feature_bytes(set), bytes[72..104]);
         bytes[72..80].copy_from_slice(&(1u64 << 3 | 1 << 12).to_be_bytes());
-        let set = features(&bytes, Endian::Big).unwrap();
-        assert!(set.has_feature(Feature::HOSTNAME) && set.has_feature(Feature::EVENT_DESC));
+        let (set, narrow) = features(&bytes, Endian::Big).unwrap();
+        assert!(!narrow && set.has_feature(Feature::HOSTNAME) && set.has_feature(Feature::EVENT_DESC));
     }
 }

@@ -20,12 +20,17 @@ mod inflate;
 pub mod kinds;
 mod layout;
 mod names;
+mod patch;
 mod records;
+mod relocate;
+mod rewrite;
 mod sample;
 mod sideband;
 mod source;
 mod stream;
 mod tally;
+#[cfg(test)]
+mod testing;
 mod walk;
 mod warning;
 
@@ -35,7 +40,9 @@ pub use error::Error;
 pub use features::{BuildId, Compression, Features};
 pub use fields::{BranchEntry, BranchFlags, BranchStack, Callchain, Registers, Weight};
 pub use file::PerfFile;
+pub use patch::Patch;
 pub use records::{Record, Records};
+pub use rewrite::{Rewritten, rewrite, rewrite_stream};
 pub use sample::{FieldOffsets, Sample};
 pub use sideband::{Comm, Mmap, Sideband, Task};
 pub use tally::Tally;

@@ -14,37 +14,48 @@ use super::{Attr, Error, Warning, kinds};
 /// `PERF_EVENT_UPDATE__NAME`
 const UPDATE_NAME: u64 = 2;
 
-/// Looks through the whole stream for descriptions: perf may add events' names and build-ids at any place. An error in the
-/// middle ends the search; the walk that reads the records will meet it again and report it.
-pub(super) fn read_stream(
-    file: &File,
-    header: &Header,
-    features: &mut Features,
-    warnings: &mut Vec<Warning>,
-) -> Result<Vec<Attr>, Error> {
-    let mut attrs = Vec::new();
-    let mut names = HashMap::new();
-    let mut walk = Walk::new(file, header);
-    while let Ok(Some(raw)) = walk.next(&mut Vec::new()) {
-        let bytes = walk.bytes(&raw);
-        match raw.kind {
-            kinds::HEADER_ATTR => attrs.push(read_attr(bytes, header.endian, raw.offset)?),
-            kinds::EVENT_UPDATE => names.extend(read_name(bytes, header.endian)),
-            kinds::HEADER_BUILD_ID => {
-                if features.read_build_id(bytes, header.endian, false).is_none() {
-                    warnings.push(Warning::FeatureDamaged { feature: Feature::BUILD_ID });
+/// What a stream says about itself.
+#[derive(Default)]
+pub(super) struct Stream {
+    pub attrs: Vec<Attr>,
+    /// Whether there are compressed records.
+    pub compressed: bool,
+}
+
+impl Stream {
+    /// Looks through the whole stream for descriptions: perf may add events' names and build-ids at any place. An error in
+    /// the middle ends the search; the walk that reads the records will meet it again and report it.
+    pub fn read(
+        file: &File,
+        header: &Header,
+        features: &mut Features,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Stream, Error> {
+        let mut found = Stream::default();
+        let mut names = HashMap::new();
+        let mut walk = Walk::new(file, header);
+        while let Ok(Some(raw)) = walk.next(&mut Vec::new()) {
+            let bytes = walk.bytes(&raw);
+            match raw.kind {
+                kinds::HEADER_ATTR => found.attrs.push(read_attr(bytes, header.endian, raw.offset)?),
+                kinds::EVENT_UPDATE => names.extend(read_name(bytes, header.endian)),
+                kinds::HEADER_BUILD_ID => {
+                    if features.read_build_id(bytes, header.endian, false).is_none() {
+                        warnings.push(Warning::FeatureDamaged { feature: Feature::BUILD_ID });
+                    }
                 }
+                kinds::HEADER_FEATURE => read_feature(bytes, header.endian, features, warnings),
+                kinds::COMPRESSED | kinds::COMPRESSED2 => found.compressed = true,
+                _ => {}
             }
-            kinds::HEADER_FEATURE => read_feature(bytes, header.endian, features, warnings),
-            _ => {}
         }
-    }
-    for attr in &mut attrs {
-        if let Some(name) = attr.ids.iter().find_map(|id| names.remove(id)) {
-            attr.name = name;
+        for attr in &mut found.attrs {
+            if let Some(name) = attr.ids.iter().find_map(|id| names.remove(id)) {
+                attr.name = name;
+            }
         }
+        Ok(found)
     }
-    Ok(attrs)
 }
 
 /// `struct perf_event_header; attr; u64 ids[];`
@@ -65,10 +76,14 @@ fn read_name(record: &[u8], endian: Endian) -> Option<(u64, String)> {
 
 /// `struct perf_event_header; u64 feature; char data[];`
 fn read_feature(record: &[u8], endian: Endian, features: &mut Features, warnings: &mut Vec<Warning>) {
-    let number = endian.u64(record, RECORD_HEADER).and_then(|n| u32::try_from(n).ok());
-    let (Some(number), Some(data)) = (number, record.get(16..)) else { return };
-    let feature = Feature(number);
+    let (Some(feature), Some(data)) = (feature_of(record, endian), record.get(16..)) else { return };
     if Features::wants(feature) && features.read(feature, data, endian).is_none() {
         warnings.push(Warning::FeatureDamaged { feature });
     }
+}
+
+/// The header section that a `HEADER_FEATURE` record holds.
+pub(super) fn feature_of(record: &[u8], endian: Endian) -> Option<Feature> {
+    let number = endian.u64(record, RECORD_HEADER)?;
+    u32::try_from(number).ok().map(Feature)
 }

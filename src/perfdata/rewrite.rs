@@ -1,0 +1,280 @@
+//! A copy of a recording in which chosen samples are changed and everything else is the same, byte for byte.
+//!
+//! Except: compressed records are written plain and the header section that announces them is left out; a record cut off by
+//! the end of the file is left out; header sections that are not in the file are no longer announced; the header of an
+//! unfinished recording gets its data size. A stream in pipe mode stays one.
+
+use std::io::{BufWriter, Seek, SeekFrom, Write};
+
+use linux_perf_data::{Feature, FeatureSet};
+
+use super::file::FeatureRow;
+use super::header::{ATTRS_AT, DATA_SIZE_AT, EVENT_TYPES_AT, FEATURES_AT, PIPE_HEADER, Section};
+use super::patch::Applied;
+use super::relocate::Relocation;
+use super::source::Source;
+use super::stream::feature_of;
+use super::{Error, Patch, PerfFile, Record, Sample, Tally, Warning, kinds};
+use crate::progress::{Progress, Stage};
+
+/// How much is copied between two reports of progress, and written at a time.
+const CHUNK: u64 = 1 << 20;
+
+/// What was done.
+#[derive(Clone, Debug)]
+pub struct Rewritten {
+    /// Samples that were changed.
+    pub patched: u64,
+    /// Patches that could not be made; see [`Patch`]. The samples are as they were.
+    pub refused: u64,
+    /// Changed samples whose callchain stayed as it was, because its part of the sample's mode was too short.
+    pub chains_kept: u64,
+    /// Samples that could not be decoded; copied.
+    pub undecodable: u64,
+    /// Bytes written.
+    pub bytes: u64,
+    /// The records of the input.
+    pub tally: Tally,
+    /// What was tolerated during the walk.
+    pub warnings: Vec<Warning>,
+}
+
+/// Copies `input` to `out`, which must be empty and at its start. `decide` is asked once for each sample that can be
+/// decoded, in the order of the file.
+pub fn rewrite(
+    input: &PerfFile,
+    out: &mut (impl Write + Seek),
+    progress: &dyn Progress,
+    decide: impl FnMut(&Record<'_>, &Sample<'_>) -> Option<Patch>,
+) -> Result<Rewritten, Error> {
+    let mut copy = Copy::new(input, &mut *out);
+    copy.file_part(0, input.header.data.offset)?;
+    let mut done = copy.records(progress, decide)?;
+    if !input.header.pipe {
+        copy.finish(done.tally.compressed > 0)?;
+    }
+    copy.out.flush().map_err(Error::Write)?;
+    done.bytes = copy.at;
+    Ok(done)
+}
+
+/// Copies a recording in pipe mode to where one cannot seek, such as a pipe. [`Error::NotAStream`] for one in file mode.
+pub fn rewrite_stream(
+    input: &PerfFile,
+    out: &mut impl Write,
+    progress: &dyn Progress,
+    decide: impl FnMut(&Record<'_>, &Sample<'_>) -> Option<Patch>,
+) -> Result<Rewritten, Error> {
+    if !input.header.pipe {
+        return Err(Error::NotAStream);
+    }
+    let mut copy = Copy::new(input, out);
+    copy.file_part(0, PIPE_HEADER)?;
+    let mut done = copy.records(progress, decide)?;
+    copy.out.flush().map_err(Error::Write)?;
+    done.bytes = copy.at;
+    Ok(done)
+}
+
+/// A copy under way.
+struct Copy<'f, W: Write> {
+    input: &'f PerfFile,
+    out: BufWriter<W>,
+    /// Offset in the output.
+    at: u64,
+    moved: Vec<(u64, u64)>,
+}
+
+impl<'f, W: Write> Copy<'f, W> {
+    fn new(input: &'f PerfFile, out: W) -> Self {
+        let out = BufWriter::with_capacity(CHUNK as usize, out);
+        Copy { input, out, at: 0, moved: Vec::new() }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.at += bytes.len() as u64;
+        self.out.write_all(bytes).map_err(Error::Write)
+    }
+
+    /// Copies the input's bytes from `start` up to `end`.
+    fn file_part(&mut self, start: u64, end: u64) -> Result<(), Error> {
+        let mut source = Source::new(&self.input.file, start, end);
+        loop {
+            let bytes = source.peek(64 << 10)?;
+            let n = bytes.len();
+            if n == 0 {
+                return Ok(());
+            }
+            self.at += n as u64;
+            self.out.write_all(bytes).map_err(Error::Write)?;
+            source.skip(n as u64);
+        }
+    }
+
+    fn records(
+        &mut self,
+        progress: &dyn Progress,
+        mut decide: impl FnMut(&Record<'_>, &Sample<'_>) -> Option<Patch>,
+    ) -> Result<Rewritten, Error> {
+        let mut records = self.input.records()?;
+        let (mut patched, mut refused, mut chains_kept, mut undecodable) = (0, 0, 0, 0);
+        let mut scratch = Vec::new();
+        let mut reported = 0;
+        progress.start(Stage::Write, self.input.data_len());
+        while let Some(record) = records.next()? {
+            let patch = match self.input.sample(&record) {
+                Ok(Some(sample)) => decide(&record, &sample).map(|patch| (patch, sample)),
+                Ok(None) => None,
+                Err(_) => {
+                    undecodable += 1;
+                    None
+                }
+            };
+            if let Some((patch, sample)) = patch {
+                match patch.apply(&record, &sample, self.input.header.endian, &mut scratch) {
+                    Applied::Whole => patched += 1,
+                    Applied::ChainKept => (patched, chains_kept) = (patched + 1, chains_kept + 1),
+                    Applied::Refused => refused += 1,
+                }
+                self.write(&scratch)?;
+            } else {
+                self.plain(&record)?;
+            }
+            let position = records.position();
+            if position - reported >= CHUNK {
+                progress.advance(Stage::Write, position - reported);
+                reported = position;
+            }
+        }
+        progress.advance(Stage::Write, records.position() - reported);
+        progress.finish(Stage::Write);
+        let (tally, warnings) = (records.tally().clone(), records.warnings().to_vec());
+        Ok(Rewritten { patched, refused, chains_kept, undecodable, bytes: 0, tally, warnings })
+    }
+
+    fn plain(&mut self, record: &Record<'_>) -> Result<(), Error> {
+        if record.kind == kinds::HEADER_FEATURE
+            && self.input.stream_compressed
+            && feature_of(record.bytes, self.input.header.endian) == Some(Feature::COMPRESSED)
+        {
+            return Ok(());
+        }
+        if record.kind == kinds::AUXTRACE {
+            self.moved.push((record.offset, self.at));
+        }
+        self.write(record.bytes)?;
+        if record.payload > 0 {
+            let start = record.offset + record.bytes.len() as u64;
+            self.file_part(start, start + record.payload)?;
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write + Seek> Copy<'_, W> {
+    /// Writes what follows the data, and puts all offsets right.
+    fn finish(&mut self, expanded: bool) -> Result<(), Error> {
+        let rows = self.kept_rows(expanded);
+        let map = self.relocation(&rows, expanded);
+        for row in &rows {
+            self.word(map.map(row.section.offset))?;
+            self.word(row.section.size)?;
+        }
+        if self.input.header.table.is_some() || self.input.header.features.is_empty() {
+            match map.hole {
+                Some(Section { offset, size }) => {
+                    self.file_part(map.tail, offset)?;
+                    self.file_part(offset + size, self.input.len)?;
+                }
+                None => self.file_part(map.tail, self.input.len)?,
+            }
+        }
+        self.fix_header(&rows, &map)?;
+        self.fix_ids(&map)?;
+        self.fix_trace_index(&rows, &map)?;
+        self.out.seek(SeekFrom::Start(self.at)).map(drop).map_err(Error::Write)
+    }
+
+    fn word(&mut self, word: u64) -> Result<(), Error> {
+        self.write(&self.input.header.endian.u64_bytes(word))
+    }
+
+    fn kept_rows(&self, expanded: bool) -> Vec<FeatureRow> {
+        let keep = |row: &&FeatureRow| row.good && !(expanded && row.feature == Feature::COMPRESSED);
+        self.input.feature_rows.iter().filter(keep).copied().collect()
+    }
+
+    fn relocation(&mut self, rows: &[FeatureRow], expanded: bool) -> Relocation {
+        let data = self.input.header.data;
+        let tail = data.offset + data.size + 16 * self.input.feature_rows.len() as u64;
+        let dropped = self.input.feature_rows.iter().find(|row| row.feature == Feature::COMPRESSED);
+        let apart = |a: Section, b: Section| {
+            a.size == 0 || b.size == 0 || a.offset + a.size <= b.offset || b.offset + b.size <= a.offset
+        };
+        // The announcement of compression goes, if it is a section for itself.
+        let hole = dropped.filter(|row| expanded && row.good).map(|row| row.section).filter(|&hole| {
+            hole.offset >= tail && rows.iter().all(|row| apart(row.section, hole))
+        });
+        Relocation {
+            data,
+            new_data_end: self.at,
+            tail,
+            new_tail: self.at + 16 * rows.len() as u64,
+            hole,
+            moved: std::mem::take(&mut self.moved),
+        }
+    }
+
+    fn fix_header(&mut self, rows: &[FeatureRow], map: &Relocation) -> Result<(), Error> {
+        let header = &self.input.header;
+        let size = map.new_data_end.saturating_sub(header.data.offset);
+        self.put(DATA_SIZE_AT, &header.endian.u64_bytes(size))?;
+        self.move_word(ATTRS_AT, header.attrs.offset, map)?;
+        self.move_word(EVENT_TYPES_AT, header.event_types.offset, map)?;
+        let mut set = FeatureSet([0; 4]);
+        for FeatureRow { feature, .. } in rows {
+            set.0[feature.0 as usize / 64] |= 1 << (feature.0 % 64);
+        }
+        if set != header.features {
+            self.put(FEATURES_AT, &header.feature_bytes(set))?;
+        }
+        Ok(())
+    }
+
+    fn fix_ids(&mut self, map: &Relocation) -> Result<(), Error> {
+        for row in &self.input.ids_rows {
+            self.move_word(map.map(row.at), row.section.offset, map)?;
+        }
+        Ok(())
+    }
+
+    /// `u64 nr; struct { u64 file_offset, size; } [nr];`: where the trace data records are.
+    fn fix_trace_index(&mut self, rows: &[FeatureRow], map: &Relocation) -> Result<(), Error> {
+        let Some(row) = rows.iter().find(|row| row.feature == Feature::AUXTRACE) else { return Ok(()) };
+        let Section { offset, size } = row.section;
+        let endian = self.input.header.endian;
+        let mut source = Source::new(&self.input.file, offset, offset + size);
+        let entries = endian.u64(source.peek(8)?, 0).unwrap_or(0);
+        source.skip(8);
+        for i in 0..entries.min(size / 16) {
+            let Some(old) = endian.u64(source.peek(16)?, 0) else { break };
+            self.move_word(map.map(offset) + 8 + 16 * i, old, map)?;
+            source.skip(16);
+        }
+        Ok(())
+    }
+
+    /// Corrects an offset that stands at `at` in the output, if what it points to has moved.
+    fn move_word(&mut self, at: u64, old: u64, map: &Relocation) -> Result<(), Error> {
+        let new = map.map(old);
+        match new == old {
+            true => Ok(()),
+            false => self.put(at, &self.input.header.endian.u64_bytes(new)),
+        }
+    }
+
+    fn put(&mut self, at: u64, bytes: &[u8]) -> Result<(), Error> {
+        self.out.seek(SeekFrom::Start(at)).map_err(Error::Write)?;
+        self.out.write_all(bytes).map_err(Error::Write)
+    }
+}
