@@ -78,6 +78,9 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// The input is a folder.
+    #[error("recording is a folder: {}: perf record --threads writes those; record without it", .0.display())]
+    Folder(PathBuf),
     /// The input has no name to derive an output's from.
     #[error("no name for the output: {}: name it with -o", .0.display())]
     Nameless(PathBuf),
@@ -118,6 +121,9 @@ impl Options {
     pub fn check(&self) -> Result<Option<PathBuf>, Error> {
         let input_id =
             self.check_input().map_err(|source| Error::Input { path: self.input.clone(), source })?;
+        if self.input.is_dir() {
+            return Err(Error::Folder(self.input.clone()));
+        }
         let recording = self.recording()?;
         let mut seen = vec![input_id];
         for path in recording.iter().map(PathBuf::as_path).chain(self.side_outputs()) {
@@ -138,9 +144,6 @@ impl Options {
 
     fn check_input(&self) -> io::Result<FileId> {
         let meta = fs::metadata(&self.input)?;
-        if meta.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
         if meta.is_file() {
             fs::File::open(&self.input)?;
         }

@@ -88,7 +88,7 @@ fn a_missing_input_is_named() {
 #[test]
 fn a_folder_is_no_input() {
     let (folder, _) = folder();
-    assert_refused(folder.path(), "fix .. -o out.data", &[": ..:"]);
+    assert_refused(folder.path(), "fix .. -o out.data", &["folder: ..:", "--threads"]);
 }
 
 #[test]

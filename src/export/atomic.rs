@@ -60,6 +60,20 @@ impl Output {
         Ok(Output { path, file: BufWriter::with_capacity(1 << 16, file), target })
     }
 
+    /// Starts an output and lets `write` fill it.
+    pub fn staged(
+        path: &Path,
+        existing: Existing,
+        write: impl FnOnce(&mut Output) -> Result<(), Error>,
+    ) -> Result<Output, Error> {
+        let mut output = Output::create(path, existing)?;
+        match write(&mut output) {
+            Ok(()) => Ok(output),
+            Err(Error::Io(source)) => Err(Error::Write { path: path.to_owned(), source }),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Makes it appear at its path.
     pub fn commit(self) -> Result<(), Error> {
         let Output { path, file, target } = self;
@@ -190,6 +204,17 @@ mod tests {
         output.write_all(b"gone").unwrap();
         output.commit().unwrap();
         assert!(is_stream(Path::new("/dev/null")));
+    }
+
+    #[test]
+    fn a_full_device_is_an_error_that_names_it() {
+        let write = |out: &mut Output| Ok(out.write_all(b"too much")?);
+        let output = Output::staged(Path::new("/dev/full"), Existing::Replace, write).unwrap();
+        let error = output.commit().unwrap_err();
+        assert!(error.to_string().contains("/dev/full"), "{error}");
+        let failing = |_: &mut Output| Err(io::Error::other("no").into());
+        let error = Output::staged(Path::new("/dev/full"), Existing::Replace, failing).unwrap_err();
+        assert!(error.to_string().contains("/dev/full"), "{error}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod csv;
 mod firefox;
 mod folded;
 mod names;
+mod perfdata;
 pub mod pprof;
 mod sample;
 mod stacks;
@@ -20,6 +21,7 @@ pub use csv::{InstructionRow, write_csv};
 pub use firefox::Firefox;
 pub use folded::Folded;
 pub use names::{ImageNames, Names, Segment, basename, plain};
+pub use perfdata::{write_recording, write_sidecar};
 pub use pprof::Pprof;
 pub use sample::{CorrectedSample, FrameKind, StackFrame};
 
@@ -88,13 +90,27 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// The receiving end failed.
-    #[error("cannot write")]
+    /// Writing stopped, of an output that is not named here.
+    #[error("cannot write output")]
     Io(#[from] io::Error),
-    /// The CSV writer failed.
-    #[error("cannot write CSV")]
-    Csv(#[from] ::csv::Error),
-    /// The JSON writer failed.
-    #[error("cannot write JSON")]
-    Json(#[from] serde_json::Error),
+    /// The recording could not be copied.
+    #[error("cannot copy the recording: to {}", path.display())]
+    Recording {
+        /// The output.
+        path: PathBuf,
+        /// What stopped it.
+        source: crate::perfdata::Error,
+    },
+}
+
+impl From<::csv::Error> for Error {
+    fn from(error: ::csv::Error) -> Error {
+        Error::Io(error.into())
+    }
+}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Error {
+        Error::Io(error.into())
+    }
 }
