@@ -12,6 +12,8 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+
+// in the order in which a sample passes them
 pub mod perfdata;
 pub mod image;
 pub mod code;
@@ -19,6 +21,7 @@ pub mod skid;
 pub mod solve;
 pub mod attribute;
 pub mod export;
+
 pub mod options;
 pub mod pipeline;
 pub mod progress;

@@ -1,1 +1,22 @@
-//! code (not yet written).
+//! Code bytes → instructions → blocks → loops, and functions linked by their calls.
+//!
+//! In: the bytes of sampled functions, and addresses known to be instructions (the samples themselves). Out: functions with
+//! their control-flow graph, dominators and loops, and a [`Program`] that links calls and returns between them. It knows
+//! x86 and nothing of files, samples or statistics.
+
+mod cfg;
+mod decode;
+mod dominators;
+mod explore;
+mod inst;
+mod jump_table;
+mod loops;
+mod program;
+
+pub use cfg::{Block, BlockIx, Cfg, Edge, EdgeKind, Exit};
+pub use decode::{Bitness, decode};
+pub use dominators::Dominators;
+pub use explore::{Function, Source, explore};
+pub use inst::{Flow, Idiom, Inst, Kind, Registers};
+pub use loops::{Loop, LoopIx, Loops};
+pub use program::{CallSite, FunctionIx, Linker, Place, Program, Seen, Target};

@@ -1,1 +1,22 @@
-//! skid (not yet written).
+//! How a sample slips from its cause to where it is reported: the forward model.
+//!
+//! In: linked code and the samples folded per instruction. Out: for branch probabilities and a distribution of the skid, the
+//! expected samples per instruction, and how likely the observed ones are. It knows instructions as numbered nodes with a
+//! class and a latency, and nothing of files, addresses or the search for the best probabilities.
+//!
+//! The model. An instruction runs *E* times; the counter overflows behind one of those times; for the length of the skid
+//! the processor goes on, holding each instruction at the head of its retirement queue for *h* = cycles / executions on
+//! average; what stands at the head when the interrupt arrives, or the one after it, is reported. See [`kernel`].
+
+pub mod circulation;
+pub mod hold;
+pub mod kernel;
+pub mod likelihood;
+pub mod region;
+pub mod sparse;
+
+pub use circulation::{Circulation, Rates};
+pub use hold::Holds;
+pub use kernel::{Kernel, Skid};
+pub use likelihood::{Model, Observation};
+pub use region::{Arm, Decision, Node, Region};

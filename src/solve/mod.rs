@@ -1,1 +1,9 @@
-//! solve (not yet written).
+//! Counts → how often each path ran, with intervals.
+//!
+//! In: regions as numbers, with their observations ([`crate::skid::Model`]). Out: executions per block with 90 % credible
+//! intervals, and how far they can be trusted. It knows arrays; neither perf nor x86.
+
+pub mod conserve;
+pub mod descend;
+pub mod diagnose;
+pub mod gibbs;

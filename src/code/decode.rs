@@ -1,0 +1,402 @@
+//! Bytes → [`Inst`], by yaxpeax. The only file that names the decoder, so that another one can take its place.
+
+use yaxpeax_arch::LengthedInstruction as _;
+
+use super::inst::{Flow, Idiom, Inst, Kind, Registers};
+
+/// Which instruction set the bytes are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Bitness {
+    /// 32-bit x86.
+    Bits32,
+    /// x86-64.
+    Bits64,
+}
+
+/// Decodes the instruction at the start of `bytes`, which lies at `address`; `None` where the bytes are no instruction
+/// that the decoder knows.
+pub fn decode(bitness: Bitness, address: u64, bytes: &[u8]) -> Option<Inst> {
+    let window = &bytes[..bytes.len().min(15)];
+    match bitness {
+        Bitness::Bits64 => long::decode(address, window),
+        Bitness::Bits32 => protected::decode(address, window),
+    }
+}
+
+/// A memory operand as far as we look at it.
+#[derive(Clone, Copy, Default)]
+struct Memory {
+    base: Option<u8>,
+    scale: u8,
+    disp: i64,
+    absolute: Option<u64>,
+}
+
+/// The decoder has one type per mode with the same names in it; this is the adapter for one of them.
+macro_rules! adapter {
+    ($name:ident, $mode:ident, $word:ty) => {
+        mod $name {
+            use super::*;
+            use yaxpeax_x86::$mode::behavior::AccessVisitor;
+            use yaxpeax_x86::$mode::{InstDecoder, Operand, RegSpec};
+
+            pub(super) fn decode(address: u64, bytes: &[u8]) -> Option<Inst> {
+                let raw = InstDecoder::default().decode_slice(bytes).ok()?;
+                let len = u8::try_from(raw.len().to_const()).ok().filter(|&len| len > 0)?;
+                let end = address.wrapping_add(u64::from(len));
+                let mnemonic = raw.opcode().to_string();
+                let operands: Vec<Operand> = (0..raw.operand_count()).map(|i| raw.operand(i)).collect();
+                let mut access = Access::default();
+                let _ = raw.behavior().visit_accesses(&mut access);
+                if is_move(&mnemonic) {
+                    access.overwrite(operands.first());
+                }
+                let flow = flow(&mnemonic, raw.opcode().is_jcc(), &operands, end);
+                let kind = kind_of(&mnemonic, raw.prefixes.lock(), raw.prefixes.rep_any());
+                let constant = operands.get(1).and_then(immediate);
+                Some(Inst {
+                    address,
+                    len,
+                    flow,
+                    kind,
+                    loads: access.loads,
+                    stores: access.stores,
+                    fuses: fuses(&mnemonic, &operands, constant),
+                    reads: access.reads,
+                    writes: access.writes,
+                    idiom: idiom(&mnemonic, &operands, constant, end),
+                    mnemonic: mnemonic.into(),
+                })
+            }
+
+            fn flow(mnemonic: &str, is_jcc: bool, operands: &[Operand], end: u64) -> Flow {
+                let target = operands
+                    .first()
+                    .and_then(immediate)
+                    .map(|d| u64::from(end.wrapping_add(d as u64) as $word));
+                let via = operands.first().and_then(|o| memory(o, end)).and_then(|m| m.absolute);
+                match (mnemonic, target) {
+                    ("jmp", Some(to)) => Flow::Jump(to),
+                    ("jmp" | "jmpf", _) => Flow::IndirectJump { via },
+                    ("call", Some(to)) => Flow::Call(to),
+                    ("call" | "callf", _) => Flow::IndirectCall { via },
+                    (_, Some(to)) if is_jcc || branches_otherwise(mnemonic) => Flow::Branch(to),
+                    _ if returns(mnemonic) => Flow::Return,
+                    ("ud0" | "ud1" | "ud2" | "hlt" | "int3", _) => Flow::Stop,
+                    _ => Flow::Next,
+                }
+            }
+
+            fn immediate(operand: &Operand) -> Option<i64> {
+                Some(match *operand {
+                    Operand::ImmediateI8 { imm } => i64::from(imm),
+                    Operand::ImmediateU8 { imm } => i64::from(imm),
+                    Operand::ImmediateI16 { imm } => i64::from(imm),
+                    Operand::ImmediateU16 { imm } => i64::from(imm),
+                    Operand::ImmediateI32 { imm } => i64::from(imm),
+                    Operand::ImmediateU32 { imm } => i64::from(imm),
+                    _ => return None,
+                })
+            }
+
+            fn register(operand: &Operand) -> Option<u8> {
+                match *operand {
+                    Operand::Register { reg } => general(reg),
+                    _ => None,
+                }
+            }
+
+            fn general(reg: RegSpec) -> Option<u8> {
+                let name = reg.name();
+                let vector = name.contains("mm") || name.starts_with("st") || name.starts_with('k');
+                (!vector && !is_special(name)).then(|| reg.num())
+            }
+
+            fn set_of(reg: RegSpec) -> Registers {
+                let name = reg.name();
+                if name.starts_with("xmm") || name.starts_with("ymm") || name.starts_with("zmm") {
+                    Registers::vector(reg.num())
+                } else if name.starts_with("mm") || name.starts_with("st") {
+                    Registers::X87
+                } else if name.starts_with('k') {
+                    Registers::MASK
+                } else if name.ends_with("flags") {
+                    Registers::FLAGS
+                } else if is_special(name) {
+                    Registers::default()
+                } else if matches!(name, "ah" | "ch" | "dh" | "bh") {
+                    Registers::general(reg.num() & 3)
+                } else {
+                    Registers::general(reg.num())
+                }
+            }
+
+            fn memory(operand: &Operand, end: u64) -> Option<Memory> {
+                let scaled = |base: Option<RegSpec>, scale: u8, disp: i32| Memory {
+                    base: base.and_then(general),
+                    scale,
+                    disp: i64::from(disp),
+                    absolute: None,
+                };
+                Some(match *operand {
+                    Operand::AbsoluteU32 { addr } => {
+                        Memory { absolute: Some(u64::from(addr)), ..Memory::default() }
+                    }
+                    Operand::Disp { base, disp } if base.name() == "rip" => {
+                        Memory { absolute: Some(end.wrapping_add(disp as i64 as u64)), ..Memory::default() }
+                    }
+                    Operand::MemDeref { base } if base.name() == "rip" => {
+                        Memory { absolute: Some(end), ..Memory::default() }
+                    }
+                    Operand::MemDeref { base } => scaled(Some(base), 0, 0),
+                    Operand::Disp { base, disp } => scaled(Some(base), 0, disp),
+                    Operand::MemIndexScale { scale, .. } => scaled(None, scale, 0),
+                    Operand::MemIndexScaleDisp { scale, disp, .. } => scaled(None, scale, disp),
+                    Operand::MemBaseIndexScale { base, scale, .. } => scaled(Some(base), scale, 0),
+                    Operand::MemBaseIndexScaleDisp { base, scale, disp, .. } => {
+                        scaled(Some(base), scale, disp)
+                    }
+                    _ => return None,
+                })
+            }
+
+            fn idiom(mnemonic: &str, operands: &[Operand], constant: Option<i64>, end: u64) -> Idiom {
+                let first = operands.first().and_then(register);
+                let source = operands.get(1).and_then(|o| memory(o, end));
+                match (mnemonic, first, source) {
+                    ("jmp", Some(reg), _) => Idiom::JumpRegister { reg },
+                    ("jmp", None, _) => match operands.first().and_then(|o| memory(o, end)) {
+                        Some(m) if m.scale >= 4 => {
+                            Idiom::JumpScaled { base: m.base, scale: m.scale, disp: m.disp }
+                        }
+                        _ => Idiom::Other,
+                    },
+                    ("cmp", Some(reg), None) => match constant.and_then(|c| u64::try_from(c).ok()) {
+                        Some(limit) => Idiom::CompareLimit { reg, limit },
+                        None => Idiom::Other,
+                    },
+                    ("lea", Some(reg), Some(Memory { absolute: Some(address), .. })) => {
+                        Idiom::Address { reg, address }
+                    }
+                    ("mov", Some(reg), None) => match constant.and_then(|c| u64::try_from(c).ok()) {
+                        Some(address) => Idiom::Address { reg, address },
+                        None => Idiom::Other,
+                    },
+                    ("mov" | "movsxd", Some(dst), Some(m)) if m.scale >= 4 => {
+                        Idiom::LoadScaled { dst, base: m.base, scale: m.scale, disp: m.disp }
+                    }
+                    ("add", Some(dst), None) => match operands.get(1).and_then(register) {
+                        Some(src) => Idiom::AddRegister { dst, src },
+                        None => Idiom::Other,
+                    },
+                    _ => Idiom::Other,
+                }
+            }
+
+            /// Fusion wants a register or memory compare, but not of memory with a constant (Intel optimization manual).
+            fn fuses(mnemonic: &str, operands: &[Operand], constant: Option<i64>) -> bool {
+                let memory = operands.iter().any(Operand::is_memory);
+                match mnemonic {
+                    "cmp" | "test" => !(memory && constant.is_some()),
+                    "add" | "sub" | "and" | "inc" | "dec" => {
+                        !operands.first().is_some_and(Operand::is_memory)
+                    }
+                    _ => false,
+                }
+            }
+
+            #[derive(Default)]
+            struct Access {
+                reads: Registers,
+                writes: Registers,
+                loads: bool,
+                stores: bool,
+            }
+
+            impl Access {
+                /// The decoder says that a `mov` reads what it overwrites.
+                fn overwrite(&mut self, destination: Option<&Operand>) {
+                    match destination {
+                        Some(o) if o.is_memory() => self.loads = false,
+                        Some(Operand::Register { reg }) if !self.loads => self.reads.0 &= !set_of(*reg).0,
+                        _ => {}
+                    }
+                }
+            }
+
+            impl AccessVisitor for Access {
+                fn register_read(&mut self, reg: RegSpec) {
+                    self.reads = self.reads.or(set_of(reg));
+                }
+                fn register_write(&mut self, reg: RegSpec) {
+                    self.writes = self.writes.or(set_of(reg));
+                }
+                fn memory_read(&mut self, _address: Option<$word>, _size: u32) {
+                    self.loads = true;
+                }
+                fn memory_write(&mut self, _address: Option<$word>, _size: u32) {
+                    self.stores = true;
+                }
+            }
+        }
+    };
+}
+
+adapter!(long, long_mode, u64);
+adapter!(protected, protected_mode, u32);
+
+fn is_special(register: &str) -> bool {
+    matches!(register, "rip" | "eip" | "cs" | "ds" | "es" | "fs" | "gs" | "ss")
+        || register.starts_with("cr")
+        || (register.starts_with("dr"))
+        || register.ends_with("flags")
+        || register.starts_with("bnd")
+        || register.starts_with("tmm")
+}
+
+/// Branches that are not among the sixteen `jcc`.
+fn branches_otherwise(mnemonic: &str) -> bool {
+    matches!(mnemonic, "loop" | "loopz" | "loopnz" | "jcxz" | "jecxz" | "jrcxz" | "xbegin")
+}
+
+fn returns(mnemonic: &str) -> bool {
+    matches!(mnemonic, "ret" | "retf" | "iret" | "iretd" | "iretq" | "sysret" | "sysexit" | "uiret")
+}
+
+fn kind_of(mnemonic: &str, lock: bool, rep: bool) -> Kind {
+    let m = mnemonic
+        .strip_prefix('v')
+        .filter(|_| !mnemonic.starts_with("ver") && mnemonic != "vmcall")
+        .unwrap_or(mnemonic);
+    match m {
+        _ if lock || mnemonic == "xchg" && lock => Kind::Atomic,
+        "nop" | "endbr64" | "endbr32" | "pause" => Kind::Nop,
+        "jmp" | "jmpf" => Kind::Jump,
+        "call" | "callf" => Kind::Call,
+        _ if returns(m) => Kind::Return,
+        _ if branches_otherwise(m) || m.starts_with('j') => Kind::Branch,
+        "div" | "idiv" => Kind::Divide,
+        "mul" | "imul" | "mulx" => Kind::Multiply,
+        "cpuid" | "rdtsc" | "rdtscp" | "syscall" | "sysenter" | "int" | "mfence" | "lfence" | "xgetbv" => {
+            Kind::System
+        }
+        _ if is_string(m) => {
+            if rep {
+                Kind::String
+            } else {
+                Kind::Move
+            }
+        }
+        _ if m.starts_with("cvt") => Kind::Convert,
+        _ if m.starts_with("div") || m.starts_with("sqrt") || m.starts_with("fdiv") || m == "fsqrt" => {
+            Kind::FloatDivide
+        }
+        _ if is_float(m) => Kind::Float,
+        _ if m.starts_with("mov") || m.starts_with("cmov") || matches!(m, "push" | "pop" | "leave") => {
+            Kind::Move
+        }
+        _ if m.starts_with("pshuf")
+            || m.starts_with("punpck")
+            || m.starts_with("perm")
+            || m.starts_with("shuf") =>
+        {
+            Kind::Shuffle
+        }
+        _ => Kind::Alu,
+    }
+}
+
+fn is_move(mnemonic: &str) -> bool {
+    mnemonic.trim_start_matches('v').starts_with("mov") && !is_string(mnemonic)
+}
+
+fn is_string(mnemonic: &str) -> bool {
+    matches!(mnemonic, "movs" | "cmps" | "stos" | "lods" | "scas")
+}
+
+/// Floating-point arithmetic: the packed and scalar suffixes, x87, and fused multiply-add.
+fn is_float(mnemonic: &str) -> bool {
+    let suffixed = ["ss", "sd", "ps", "pd"].iter().any(|s| mnemonic.ends_with(s));
+    let stem = [
+        "add", "sub", "mul", "min", "max", "cmp", "comi", "ucomi", "round", "rcp", "rsqrt", "hadd", "dp",
+        "fma", "fmadd", "fmsub", "fnm",
+    ];
+    (suffixed && stem.iter().any(|s| mnemonic.starts_with(s)))
+        || (mnemonic.starts_with('f')
+            && ["fadd", "fsub", "fmul", "fcom", "fucom", "fist", "fild"]
+                .iter()
+                .any(|s| mnemonic.starts_with(s)))
+        || mnemonic.starts_with("pmul")
+        || mnemonic.starts_with("pmadd")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn long(bytes: &[u8]) -> Inst {
+        decode(Bitness::Bits64, 0x1000, bytes).expect("decodes")
+    }
+
+    #[test]
+    fn a_conditional_branch_has_its_target() {
+        let jle = long(&[0x7e, 0xf0]);
+        assert_eq!(jle.flow, Flow::Branch(0x0ff2));
+        assert!(jle.is_conditional() && jle.falls_through());
+        assert_eq!(jle.kind, Kind::Branch);
+    }
+
+    #[test]
+    fn calls_returns_and_jumps_are_told_apart() {
+        assert_eq!(long(&[0xe8, 0xfb, 0xff, 0xff, 0xff]).flow, Flow::Call(0x1000));
+        assert_eq!(long(&[0xc3]).flow, Flow::Return);
+        assert_eq!(long(&[0xf3, 0xc3]).flow, Flow::Return);
+        assert_eq!(long(&[0xff, 0xe0]).flow, Flow::IndirectJump { via: None });
+        assert_eq!(long(&[0xff, 0x25, 0x10, 0, 0, 0]).flow, Flow::IndirectJump { via: Some(0x1016) });
+        assert_eq!(long(&[0xf2, 0xff, 0x25, 0x10, 0, 0, 0]).flow, Flow::IndirectJump { via: Some(0x1017) });
+        assert_eq!(long(&[0xff, 0xd2]).flow, Flow::IndirectCall { via: None });
+        assert_eq!(long(&[0x0f, 0x0b]).flow, Flow::Stop);
+    }
+
+    #[test]
+    fn an_lea_is_no_load_and_a_pop_is_one() {
+        let lea = long(&[0x48, 0x8d, 0x0d, 0x13, 0x02, 0, 0]);
+        assert!(!lea.loads && !lea.stores);
+        assert_eq!(lea.idiom, Idiom::Address { reg: 1, address: 0x121a });
+        let pop = long(&[0x58]);
+        assert!(pop.loads && !pop.stores);
+        let store = long(&[0x48, 0x89, 0x07]);
+        assert!(store.stores && !store.loads);
+    }
+
+    #[test]
+    fn a_compare_with_memory_and_constant_does_not_fuse() {
+        assert!(long(&[0x3b, 0x39]).fuses, "cmp (%rcx),%edi");
+        assert!(!long(&[0x83, 0x39, 0x05]).fuses, "cmpl $5,(%rcx)");
+        assert!(long(&[0x48, 0x85, 0xc0]).fuses, "test %rax,%rax");
+        assert!(!long(&[0x48, 0x8d, 0x01]).fuses, "lea");
+    }
+
+    #[test]
+    fn kinds_follow_the_mnemonic() {
+        assert_eq!(long(&[0x48, 0xf7, 0xf9]).kind, Kind::Divide);
+        assert_eq!(long(&[0xf2, 0x0f, 0x5e, 0xc1]).kind, Kind::FloatDivide);
+        assert_eq!(long(&[0xf2, 0x0f, 0x59, 0xc1]).kind, Kind::Float);
+        assert_eq!(long(&[0xf0, 0x48, 0x0f, 0xb1, 0x0f]).kind, Kind::Atomic);
+        assert_eq!(long(&[0x66, 0x0f, 0x1f, 0x44, 0, 0]).kind, Kind::Nop);
+    }
+
+    #[test]
+    fn bytes_that_are_no_instruction_decode_to_nothing() {
+        assert!(decode(Bitness::Bits64, 0, &[0x06]).is_none());
+        assert!(decode(Bitness::Bits64, 0, &[]).is_none());
+        assert!(decode(Bitness::Bits64, 0, &[0xe8, 0x01]).is_none(), "cut short");
+        assert!(decode(Bitness::Bits32, 0, &[0x06]).is_some(), "push %es exists in 32-bit code");
+    }
+
+    #[test]
+    fn thirty_two_bit_targets_wrap_at_four_gigabytes() {
+        let jump = decode(Bitness::Bits32, 0xffff_fff0, &[0xe9, 0x20, 0, 0, 0]).expect("decodes");
+        assert_eq!(jump.flow, Flow::Jump(0x15));
+    }
+}

@@ -1,0 +1,199 @@
+//! Finds a function's instructions by following control flow from its entry and from addresses known to be instructions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use super::cfg::Cfg;
+use super::decode::{Bitness, decode};
+use super::inst::{Flow, Inst, Kind};
+use super::jump_table;
+use super::loops::Loops;
+
+/// Functions larger than this are read only up to here; none is that large but by a damaged symbol table.
+const LARGEST_FUNCTION: u64 = 4 << 20;
+
+/// Where code bytes and tables are read from.
+pub trait Source {
+    /// Which instruction set the code is of.
+    fn bitness(&self) -> Bitness;
+    /// Up to `len` bytes at `address`, fewer or none where the image has no more.
+    fn read(&self, address: u64, len: usize) -> Vec<u8>;
+}
+
+/// A function's code.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Addresses that belong to it.
+    pub range: Range<u64>,
+    /// Its instructions by address.
+    pub insts: Vec<Inst>,
+    /// Blocks and edges over `insts`.
+    pub cfg: Cfg,
+    /// Natural loops and irreducible regions of `cfg`.
+    pub loops: Loops,
+}
+
+impl Function {
+    /// Index of the instruction that starts at `address`.
+    pub fn at(&self, address: u64) -> Option<usize> {
+        self.insts.binary_search_by_key(&address, |i| i.address).ok()
+    }
+}
+
+/// Decodes the function in `range`. `known` are addresses of instructions that were seen to run, in any order; those
+/// outside `range` are ignored. An entry that is no code gives a function of one opaque instruction.
+pub fn explore(source: &dyn Source, range: Range<u64>, known: &[u64]) -> Function {
+    let len = range.end.saturating_sub(range.start).min(LARGEST_FUNCTION);
+    let bytes = source.read(range.start, len as usize);
+    let mut search =
+        Search { source, range: range.clone(), bytes, insts: BTreeMap::new(), tables: BTreeMap::new() };
+    search.follow(range.start);
+    let mut roots: Vec<u64> = known.iter().copied().filter(|a| range.contains(a)).collect();
+    roots.sort_unstable();
+    for &root in &roots {
+        search.follow(root);
+    }
+    search.read_tables(&roots);
+    let insts: Vec<Inst> = search.insts.into_values().collect();
+    let cfg = Cfg::build(&insts, &search.tables, &roots);
+    let loops = Loops::find(&cfg);
+    Function { range, insts, cfg, loops }
+}
+
+struct Search<'a> {
+    source: &'a dyn Source,
+    range: Range<u64>,
+    bytes: Vec<u8>,
+    insts: BTreeMap<u64, Inst>,
+    /// Targets of each indirect jump whose table was read, by the jump's address.
+    tables: BTreeMap<u64, Vec<u64>>,
+}
+
+impl Search<'_> {
+    /// Decodes all that is reachable from `root` without indirect jumps.
+    fn follow(&mut self, root: u64) {
+        let mut work = vec![root];
+        while let Some(address) = work.pop() {
+            if !self.range.contains(&address) || self.insts.contains_key(&address) {
+                continue;
+            }
+            let inst = self.decode(address);
+            if inst.falls_through() {
+                work.push(inst.end());
+            }
+            if let Flow::Jump(to) | Flow::Branch(to) = inst.flow {
+                work.push(to);
+            }
+            self.insts.insert(address, inst);
+        }
+    }
+
+    fn decode(&self, address: u64) -> Inst {
+        let offset = (address - self.range.start) as usize;
+        let bytes = self.bytes.get(offset..).unwrap_or_default();
+        decode(self.source.bitness(), address, bytes).unwrap_or_else(|| opaque(address))
+    }
+
+    /// Reads the table of every indirect jump, and of those that the new code brings. An indirect jump whose table can't
+    /// be read may go to any seen instruction that nothing else reaches.
+    fn read_tables(&mut self, seen: &[u64]) {
+        let mut done = BTreeSet::new();
+        loop {
+            let jumps: Vec<u64> = self.open_jumps().filter(|a| !done.contains(a)).collect();
+            if jumps.is_empty() {
+                return;
+            }
+            for jump in jumps {
+                done.insert(jump);
+                let mut targets = jump_table::targets(self.source, &self.range, &self.insts, jump);
+                if targets.is_empty() {
+                    targets = self.orphans(seen);
+                }
+                for &target in &targets {
+                    self.follow(target);
+                }
+                self.tables.insert(jump, targets);
+            }
+        }
+    }
+
+    fn open_jumps(&self) -> impl Iterator<Item = u64> + '_ {
+        self.insts.values().filter(|i| matches!(i.flow, Flow::IndirectJump { via: None })).map(|i| i.address)
+    }
+
+    /// Seen instructions that start a run of code which no known edge enters.
+    fn orphans(&self, seen: &[u64]) -> Vec<u64> {
+        let mut entered: BTreeSet<u64> = BTreeSet::from([self.range.start]);
+        for inst in self.insts.values() {
+            if inst.falls_through() {
+                entered.insert(inst.end());
+            }
+            if let Flow::Jump(to) | Flow::Branch(to) = inst.flow {
+                entered.insert(to);
+            }
+        }
+        seen.iter().copied().filter(|a| !entered.contains(a)).collect()
+    }
+}
+
+/// Stands where a byte does not decode.
+fn opaque(address: u64) -> Inst {
+    Inst {
+        address,
+        len: 1,
+        flow: Flow::Stop,
+        kind: Kind::Opaque,
+        loads: false,
+        stores: false,
+        fuses: false,
+        reads: Default::default(),
+        writes: Default::default(),
+        idiom: Default::default(),
+        mnemonic: "(bad)".into(),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Bytes at an address, for tests.
+    pub(crate) struct Bytes(pub u64, pub Vec<u8>);
+
+    impl Source for Bytes {
+        fn bitness(&self) -> Bitness {
+            Bitness::Bits64
+        }
+        fn read(&self, address: u64, len: usize) -> Vec<u8> {
+            let skip = address.wrapping_sub(self.0) as usize;
+            self.1.get(skip..).map(|b| b[..b.len().min(len)].to_vec()).unwrap_or_default()
+        }
+    }
+
+    #[test]
+    fn code_after_an_unconditional_jump_is_found_only_where_it_is_reached() {
+        // 0: jmp 4; 2: (data) 06 06; 4: ret
+        let source = Bytes(0, vec![0xeb, 0x02, 0x06, 0x06, 0xc3]);
+        let f = explore(&source, 0..5, &[]);
+        assert_eq!(f.insts.iter().map(|i| i.address).collect::<Vec<_>>(), [0, 4]);
+    }
+
+    #[test]
+    fn a_byte_that_does_not_decode_ends_its_block_and_spares_the_rest() {
+        // 0: je 3; 2: (bad); 3: ret
+        let source = Bytes(0, vec![0x74, 0x01, 0x06, 0xc3]);
+        let f = explore(&source, 0..4, &[]);
+        assert_eq!(f.insts.len(), 3);
+        assert!(f.cfg.blocks.iter().any(|b| b.low_confidence));
+        assert_eq!(f.cfg.blocks.iter().filter(|b| !b.low_confidence).count(), 2);
+    }
+
+    #[test]
+    fn a_sampled_address_nothing_leads_to_is_code_all_the_same() {
+        // 0: jmp *%rax; 2: nop; 3: ret, seen at 2
+        let source = Bytes(0, vec![0xff, 0xe0, 0x90, 0xc3]);
+        let f = explore(&source, 0..4, &[2]);
+        assert_eq!(f.insts.len(), 3);
+        assert_eq!(f.cfg.successors(0).count(), 1, "the jump that can't be read goes to the seen address");
+    }
+}

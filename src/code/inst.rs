@@ -1,0 +1,210 @@
+//! An instruction in our own words, so that nothing after [`super::decode`] knows the decoder.
+
+/// One decoded instruction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inst {
+    /// Address in the image.
+    pub address: u64,
+    /// Length in bytes, 1–15.
+    pub len: u8,
+    /// Where control goes next.
+    pub flow: Flow,
+    /// What the execution units do for it.
+    pub kind: Kind,
+    /// It reads data memory (a `pop` or `ret` counts, an `lea` or prefetch does not).
+    pub loads: bool,
+    /// It writes data memory.
+    pub stores: bool,
+    /// It has the form that fuses with a conditional branch right behind it (Intel SDM, "macro-fusion").
+    pub fuses: bool,
+    /// Registers read, address registers included.
+    pub reads: Registers,
+    /// Registers written.
+    pub writes: Registers,
+    /// What jump-table recovery needs to know of it.
+    pub idiom: Idiom,
+    /// Mnemonic as the disassembler prints it.
+    pub mnemonic: Box<str>,
+}
+
+impl Inst {
+    /// Address of the instruction that follows in memory.
+    pub fn end(&self) -> u64 {
+        self.address.wrapping_add(u64::from(self.len))
+    }
+
+    /// Whether control may go to [`Inst::end`]: all but unconditional jumps, returns and traps.
+    pub fn falls_through(&self) -> bool {
+        !matches!(self.flow, Flow::Jump(_) | Flow::IndirectJump { .. } | Flow::Return | Flow::Stop)
+    }
+
+    /// Whether it is a conditional branch.
+    pub fn is_conditional(&self) -> bool {
+        matches!(self.flow, Flow::Branch(_))
+    }
+}
+
+/// Where control goes after an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// To the next instruction in memory.
+    Next,
+    /// To this address.
+    Jump(u64),
+    /// To this address or to the next instruction.
+    Branch(u64),
+    /// To an address held in a register or in memory; `via` is the memory cell where its address is a constant.
+    IndirectJump {
+        /// Address of the cell that holds the target.
+        via: Option<u64>,
+    },
+    /// To this address, and back behind the call.
+    Call(u64),
+    /// To an address held in a register or in memory, and back behind the call.
+    IndirectCall {
+        /// Address of the cell that holds the target.
+        via: Option<u64>,
+    },
+    /// Back behind the call that led here.
+    Return,
+    /// Nowhere: a trap, a halt, or a byte that does not decode.
+    Stop,
+}
+
+/// What an instruction asks of the processor. Each kind has a typical latency in [`Kind::latency`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Kind {
+    Nop,
+    Move,
+    Alu,
+    Multiply,
+    Divide,
+    Float,
+    FloatDivide,
+    Convert,
+    Shuffle,
+    Branch,
+    Jump,
+    Call,
+    Return,
+    Atomic,
+    String,
+    System,
+    /// A byte sequence that does not decode.
+    Opaque,
+}
+
+impl Kind {
+    /// Cycles from operands to result, order of magnitude over x86-64 cores of 2010–2025 (uops.info, latency tables of
+    /// Skylake, Ice Lake, Zen 2–4), without its loads.
+    pub fn latency(self) -> f64 {
+        match self {
+            Kind::Nop | Kind::Jump => 0.25,
+            Kind::Move | Kind::Alu | Kind::Shuffle | Kind::Branch | Kind::Call | Kind::Return => 1.0,
+            Kind::Multiply => 3.0,
+            Kind::Float => 4.0,
+            Kind::Convert => 5.0,
+            Kind::FloatDivide => 14.0,
+            Kind::Divide => 22.0,
+            Kind::Atomic => 20.0,
+            Kind::String => 15.0,
+            Kind::System => 60.0,
+            Kind::Opaque => 1.0,
+        }
+    }
+}
+
+/// A set of registers: general 0–15, vector 16–47, flags, x87 and mask registers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Registers(pub u64);
+
+impl Registers {
+    /// The flags.
+    pub const FLAGS: Registers = Registers(1 << 48);
+    /// The x87 and MMX stack, as one.
+    pub const X87: Registers = Registers(1 << 49);
+    /// The mask registers, as one.
+    pub const MASK: Registers = Registers(1 << 50);
+    /// The stack pointer.
+    pub const STACK: Registers = Registers(1 << 4);
+
+    /// General register `n` at any width.
+    pub fn general(n: u8) -> Registers {
+        Registers(1 << (n & 15))
+    }
+
+    /// Vector register `n` at any width.
+    pub fn vector(n: u8) -> Registers {
+        Registers(1 << (16 + (n & 31)))
+    }
+
+    /// Registers in either set.
+    pub fn or(self, other: Registers) -> Registers {
+        Registers(self.0 | other.0)
+    }
+
+    /// Registers in both sets.
+    pub fn and(self, other: Registers) -> Registers {
+        Registers(self.0 & other.0)
+    }
+
+    /// No register at all.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// The few instruction forms that jump tables are made of. Register numbers are those of the general registers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Idiom {
+    /// None of them.
+    #[default]
+    Other,
+    /// `reg ← address` (rip-relative `lea`, or a constant).
+    Address {
+        /// Register written.
+        reg: u8,
+        /// Constant address.
+        address: u64,
+    },
+    /// `dst ← [base + index·scale + disp]`.
+    LoadScaled {
+        /// Register written.
+        dst: u8,
+        /// Base register, if any.
+        base: Option<u8>,
+        /// Scale, 4 or 8.
+        scale: u8,
+        /// Displacement.
+        disp: i64,
+    },
+    /// `cmp reg, limit`.
+    CompareLimit {
+        /// Register compared.
+        reg: u8,
+        /// Constant it is compared with.
+        limit: u64,
+    },
+    /// `dst ← dst + src`.
+    AddRegister {
+        /// Register changed.
+        dst: u8,
+        /// Register added.
+        src: u8,
+    },
+    /// `jmp reg`.
+    JumpRegister {
+        /// Register that holds the target.
+        reg: u8,
+    },
+    /// `jmp [base + index·scale + disp]`.
+    JumpScaled {
+        /// Base register, if any.
+        base: Option<u8>,
+        /// Scale, 4 or 8.
+        scale: u8,
+        /// Displacement.
+        disp: i64,
+    },
+}

@@ -1,0 +1,270 @@
+//! Functions linked by their calls and tail calls, across images.
+//!
+//! A direct call is linked by its address, a call through a stub or a constant cell by what the images say of it, any other
+//! by what callchains and branch records saw. An indirect call that none of them explains may go to any function that
+//! nothing is known to call.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::cfg::Exit;
+use super::explore::Function;
+use super::inst::Flow;
+
+/// Index into [`Program::functions`].
+pub type FunctionIx = usize;
+
+/// More candidates than this for one unexplained call tell nothing.
+const MOST_GUESSES: usize = 6;
+
+/// An address in one of the images, which are only numbers here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The image's number.
+    pub space: u32,
+    /// The address in it.
+    pub address: u64,
+}
+
+/// What the images know about where control goes.
+pub trait Linker {
+    /// Where a call or jump to `place` ends up when that is a stub; `None` when it is not, or not known.
+    fn stub(&self, place: Place) -> Option<Place>;
+    /// What the constant cell at `place` holds when the program runs.
+    fn cell(&self, place: Place) -> Option<Place>;
+}
+
+/// A call or jump that was seen to happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The call or jump instruction.
+    pub from: Place,
+    /// The function entered.
+    pub to: Place,
+    /// How often.
+    pub count: u64,
+}
+
+/// A function a call may enter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The function.
+    pub function: FunctionIx,
+    /// How often it was seen to go there, 0 where code alone says so.
+    pub seen: u64,
+}
+
+/// A call, or a jump that leaves its function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallSite {
+    /// Function it is in.
+    pub caller: FunctionIx,
+    /// Index of the instruction in the caller.
+    pub inst: usize,
+    /// It does not come back here: a tail call.
+    pub tail: bool,
+    /// The sampled functions it may enter.
+    pub targets: Vec<Target>,
+    /// Whether it may enter code outside the program too.
+    pub open: bool,
+}
+
+/// Sampled functions and the calls between them.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// The functions, each with the number of its image.
+    pub functions: Vec<(u32, Function)>,
+    /// Calls and tail calls, by caller and instruction.
+    pub calls: Vec<CallSite>,
+    entries: BTreeMap<Place, FunctionIx>,
+}
+
+impl Program {
+    /// Links `functions`. `seen` may hold calls between places that are no function here; those are ignored.
+    pub fn link(functions: Vec<(u32, Function)>, linker: &dyn Linker, seen: &[Seen]) -> Program {
+        let entry = |(ix, (space, f)): (usize, &(u32, Function))| {
+            (Place { space: *space, address: f.range.start }, ix)
+        };
+        let entries = functions.iter().enumerate().map(entry).collect();
+        let mut program = Program { functions, calls: Vec::new(), entries };
+        let observed = program.observed(seen);
+        for caller in 0..program.functions.len() {
+            let sites = program.sites(caller, linker, &observed);
+            program.calls.extend(sites);
+        }
+        program.guess();
+        program
+    }
+
+    /// The function that starts at `place`.
+    pub fn function_at(&self, place: Place) -> Option<FunctionIx> {
+        self.entries.get(&place).copied()
+    }
+
+    /// The function whose range holds `place`, and the index of the instruction that starts there.
+    pub fn find(&self, place: Place) -> Option<(FunctionIx, usize)> {
+        let from = Place { space: place.space, address: 0 };
+        let (_, &ix) = self.entries.range(from..=place).next_back()?;
+        Some((ix, self.functions[ix].1.at(place.address)?))
+    }
+
+    /// The call or tail call at instruction `inst` of `caller`.
+    pub fn site(&self, caller: FunctionIx, inst: usize) -> Option<&CallSite> {
+        let ix = self.calls.binary_search_by_key(&(caller, inst), |c| (c.caller, c.inst)).ok()?;
+        Some(&self.calls[ix])
+    }
+
+    fn observed(&self, seen: &[Seen]) -> BTreeMap<Place, BTreeMap<FunctionIx, u64>> {
+        let mut observed: BTreeMap<Place, BTreeMap<FunctionIx, u64>> = BTreeMap::new();
+        for s in seen {
+            if let Some(&function) = self.entries.get(&s.to) {
+                *observed.entry(s.from).or_default().entry(function).or_default() += s.count;
+            }
+        }
+        observed
+    }
+
+    fn sites(
+        &self,
+        caller: FunctionIx,
+        linker: &dyn Linker,
+        observed: &BTreeMap<Place, BTreeMap<FunctionIx, u64>>,
+    ) -> Vec<CallSite> {
+        let (space, function) = &self.functions[caller];
+        let place = |address: u64| Place { space: *space, address };
+        let mut sites = Vec::new();
+        for (inst, i) in function.insts.iter().enumerate() {
+            let (known, tail) = match i.flow {
+                Flow::Call(to) => (self.through_stub(place(to), linker), false),
+                Flow::IndirectCall { via } => {
+                    (via.and_then(|cell| self.through_cell(place(cell), linker)), false)
+                }
+                _ => match self.leaves(function, inst) {
+                    Some(Exit::Tail(to)) => (self.through_stub(place(to), linker), true),
+                    Some(Exit::Indirect { via }) => (
+                        via.and_then(|cell| self.through_cell(place(cell), linker)).or_else(|| {
+                            linker.stub(place(function.range.start)).and_then(|p| self.function_at(p))
+                        }),
+                        true,
+                    ),
+                    _ => continue,
+                },
+            };
+            let mut targets: Vec<Target> =
+                known.map(|function| Target { function, seen: 0 }).into_iter().collect();
+            for (&function, &seen) in observed.get(&place(i.address)).into_iter().flatten() {
+                match targets.iter_mut().find(|t| t.function == function) {
+                    Some(t) => t.seen = seen,
+                    None => targets.push(Target { function, seen }),
+                }
+            }
+            let open = known.is_none();
+            sites.push(CallSite { caller, inst, tail, targets, open });
+        }
+        sites
+    }
+
+    fn leaves(&self, function: &Function, inst: usize) -> Option<Exit> {
+        let block = &function.cfg.blocks[function.cfg.block_of(inst)];
+        (block.end == inst + 1).then_some(block.exit)
+    }
+
+    fn through_stub(&self, to: Place, linker: &dyn Linker) -> Option<FunctionIx> {
+        self.function_at(to).or_else(|| self.function_at(linker.stub(to)?))
+    }
+
+    fn through_cell(&self, cell: Place, linker: &dyn Linker) -> Option<FunctionIx> {
+        self.function_at(linker.cell(cell)?)
+    }
+
+    /// Lets unexplained indirect calls enter the functions that nothing calls, but none that (indirectly) calls the caller.
+    fn guess(&mut self) {
+        let called: BTreeSet<FunctionIx> =
+            self.calls.iter().flat_map(|c| &c.targets).map(|t| t.function).collect();
+        let orphans: Vec<FunctionIx> = (0..self.functions.len()).filter(|f| !called.contains(f)).collect();
+        let unexplained: Vec<usize> = (0..self.calls.len()).filter(|&c| self.is_unexplained(c)).collect();
+        for call in unexplained {
+            let caller = self.calls[call].caller;
+            let above = self.callers_of(caller);
+            let space = self.functions[caller].0;
+            let fits = |f: &FunctionIx| !above.contains(f) && self.functions[*f].0 == space;
+            let guesses: Vec<FunctionIx> = orphans.iter().copied().filter(fits).collect();
+            if guesses.len() <= MOST_GUESSES {
+                self.calls[call].targets =
+                    guesses.into_iter().map(|function| Target { function, seen: 0 }).collect();
+            }
+        }
+    }
+
+    fn is_unexplained(&self, call: usize) -> bool {
+        let site = &self.calls[call];
+        let flow = self.functions[site.caller].1.insts[site.inst].flow;
+        site.targets.is_empty()
+            && matches!(flow, Flow::IndirectCall { via: None } | Flow::IndirectJump { via: None })
+    }
+
+    /// All functions from which calls lead to `function`, itself included.
+    fn callers_of(&self, function: FunctionIx) -> BTreeSet<FunctionIx> {
+        let mut above = BTreeSet::from([function]);
+        loop {
+            let before = above.len();
+            for call in &self.calls {
+                if call.targets.iter().any(|t| above.contains(&t.function)) {
+                    above.insert(call.caller);
+                }
+            }
+            if above.len() == before {
+                return above;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::explore::{explore, tests::Bytes};
+    use super::*;
+
+    struct NoStubs;
+    impl Linker for NoStubs {
+        fn stub(&self, _: Place) -> Option<Place> {
+            None
+        }
+        fn cell(&self, _: Place) -> Option<Place> {
+            None
+        }
+    }
+
+    fn program(seen: &[Seen]) -> Program {
+        // a at 0: call 0x10; call *%rax; ret — b at 0x10: ret — c at 0x18: jmp 0x10
+        let mut code = vec![0xe8, 0x0b, 0, 0, 0, 0xff, 0xd0, 0xc3];
+        code.resize(0x10, 0xcc);
+        code.push(0xc3);
+        code.resize(0x18, 0xcc);
+        code.extend([0xeb, 0xf6]);
+        let source = Bytes(0, code);
+        let functions = [0..8, 0x10..0x11, 0x18..0x1a].map(|r| (0, explore(&source, r, &[])));
+        Program::link(functions.into(), &NoStubs, seen)
+    }
+
+    #[test]
+    fn direct_calls_and_tail_calls_are_linked() {
+        let p = program(&[]);
+        assert_eq!(p.calls[0].targets, [Target { function: 1, seen: 0 }]);
+        let tail = p.calls.iter().find(|c| c.tail).expect("c jumps to b");
+        assert_eq!((tail.caller, tail.targets[0].function), (2, 1));
+    }
+
+    #[test]
+    fn an_unexplained_call_may_enter_what_nothing_calls() {
+        let p = program(&[]);
+        assert_eq!(p.calls[1].targets, [Target { function: 2, seen: 0 }]);
+        assert!(p.calls[1].open);
+    }
+
+    #[test]
+    fn a_seen_call_needs_no_guess() {
+        let at = |address| Place { space: 0, address };
+        let p = program(&[Seen { from: at(5), to: at(0x10), count: 7 }]);
+        assert_eq!(p.calls[1].targets, [Target { function: 1, seen: 7 }]);
+    }
+}

@@ -1,0 +1,269 @@
+//! Executions per block from branch probabilities: Kirchhoff's law for programs.
+//!
+//! A block runs as often as the arms that lead to it are taken; a call goes on behind itself and feeds its callee. With
+//! *p* the arm probabilities and *s* the rates of the roots, *E = s + Bᵀ(p) E*.
+
+use super::region::{By, Region};
+use super::sparse::{Factors, Pattern};
+
+/// Transfers are damped by so much, so that a loop without an exit has a solution.
+const DAMPING: f64 = 1.0 - 1e-6;
+
+/// The flow equations of one region, with room to solve them again and again.
+#[derive(Clone, Debug)]
+pub struct Circulation {
+    pattern: Pattern,
+    factors: Factors,
+    entries: Vec<(usize, usize, f64)>,
+    /// Arm of each entry.
+    arm_of: Vec<usize>,
+}
+
+/// What follows from branch probabilities.
+#[derive(Clone, Debug, Default)]
+pub struct Rates {
+    /// Probability of each arm.
+    pub arms: Vec<f64>,
+    /// Executions of each block, in samples' worth: sums to the number of instruction samples over the region's nodes.
+    pub blocks: Vec<f64>,
+    /// Probability of each step of the walk; a node's steps sum to at most 1.
+    pub steps: Vec<f64>,
+}
+
+/// Parameters of a region: branch logits relative to each decision's first arm, then log rates of the roots but the first.
+pub type Logits = [f64];
+
+impl Circulation {
+    /// Sets up the equations of `region`.
+    pub fn new(region: &Region) -> Circulation {
+        let mut arm_of = Vec::new();
+        let mut entries = Vec::new();
+        for (ix, arm) in region.arms.iter().enumerate() {
+            if let Some(to) = arm.to {
+                entries.push((to, region.nodes[arm.node].block, 0.0));
+                arm_of.push(ix);
+            }
+        }
+        let pattern = Pattern::new(region.blocks.len(), entries.iter().map(|&(r, c, _)| (r, c)));
+        Circulation { pattern, factors: Factors::default(), entries, arm_of }
+    }
+
+    /// Number of parameters: free branch logits and root rates.
+    pub fn parameters(region: &Region) -> usize {
+        region.freedom() + region.roots.len().saturating_sub(1)
+    }
+
+    /// Executions and walk for parameters `z`, scaled so that instructions executed sum to `total`. `None` where the
+    /// parameters admit none (a recursion that grows without bound).
+    pub fn rates(&mut self, region: &Region, z: &Logits, total: f64) -> Option<Rates> {
+        let arms = probabilities(region, z);
+        self.factorise(&arms);
+        let mut blocks = self.pattern.solve(&self.factors, &sources(region, z));
+        let sum: f64 =
+            region.blocks.iter().zip(&blocks).map(|(b, e)| b.nodes.len() as f64 * e.max(0.0)).sum();
+        if !(sum.is_finite() && sum > 0.0) || blocks.iter().any(|&e| e < -1e-9 * sum) {
+            return None;
+        }
+        blocks.iter_mut().for_each(|e| *e = e.max(0.0) * total / sum);
+        let steps = steps(region, &arms, &blocks);
+        Some(Rates { arms, blocks, steps })
+    }
+
+    /// Gradient, by `z`, of a function of the block executions whose derivatives by them are `by_block`, at the `rates`
+    /// that [`Circulation::rates`] just gave for `z`.
+    pub fn gradient(&mut self, region: &Region, z: &Logits, rates: &Rates, by_block: &[f64]) -> Vec<f64> {
+        let weight: Vec<f64> = region.blocks.iter().map(|b| b.nodes.len() as f64).collect();
+        let total: f64 = weight.iter().zip(&rates.blocks).map(|(w, e)| w * e).sum();
+        // the scaling to `total` removes the part of the derivative that only scales
+        let along: f64 = by_block.iter().zip(&rates.blocks).map(|(d, e)| d * e).sum::<f64>() / total;
+        let outer: Vec<f64> = by_block.iter().zip(&weight).map(|(d, w)| d - along * w).collect();
+        let adjoint = self.pattern.solve_transposed(&self.factors, &outer);
+        let by_arm: Vec<f64> = region
+            .arms
+            .iter()
+            .map(|a| a.to.map_or(0.0, |to| DAMPING * adjoint[to] * rates.blocks[region.nodes[a.node].block]))
+            .collect();
+        let mut gradient = Vec::with_capacity(z.len());
+        for decision in &region.decisions {
+            let mean: f64 = decision.arms.clone().map(|a| rates.arms[a] * by_arm[a]).sum();
+            gradient.extend(decision.arms.clone().skip(1).map(|a| rates.arms[a] * (by_arm[a] - mean)));
+        }
+        let scale = self.scale(region, z, rates);
+        let sources = sources(region, z);
+        gradient.extend(region.roots.iter().skip(1).map(|&r| adjoint[r] * sources[r] * scale));
+        gradient
+    }
+
+    /// For each root, the rate at which it would have to run to give the blocks it feeds `samples`, were it alone.
+    pub fn fed(&mut self, region: &Region, z: &Logits, samples: &[f64]) -> Vec<f64> {
+        self.factorise(&probabilities(region, z));
+        let rate = |&root: &usize| {
+            let mut alone = vec![0.0; region.blocks.len()];
+            alone[root] = 1.0;
+            let blocks = self.pattern.solve(&self.factors, &alone);
+            let (mut seen, mut expected) = (0.5, 0.0);
+            for (b, block) in region.blocks.iter().enumerate().filter(|&(b, _)| blocks[b] > 1e-9) {
+                seen += samples[b];
+                expected += blocks[b] * block.nodes.len() as f64;
+            }
+            seen / expected.max(1e-9)
+        };
+        region.roots.iter().map(rate).collect()
+    }
+
+    /// What the rates were multiplied by.
+    fn scale(&self, region: &Region, z: &Logits, rates: &Rates) -> f64 {
+        let unscaled = self.pattern.solve(&self.factors, &sources(region, z));
+        let sum: f64 = unscaled.iter().map(|e| e.max(0.0)).sum();
+        rates.blocks.iter().sum::<f64>() / sum
+    }
+
+    fn factorise(&mut self, arms: &[f64]) {
+        for (entry, &arm) in self.entries.iter_mut().zip(&self.arm_of) {
+            entry.2 = -DAMPING * arms[arm];
+        }
+        self.pattern.factorise(&mut self.factors, &self.entries);
+    }
+}
+
+/// Arm probabilities: softmax over each decision, 1 for arms without an alternative.
+pub fn probabilities(region: &Region, z: &Logits) -> Vec<f64> {
+    let mut arms = vec![1.0; region.arms.len()];
+    let mut at = 0;
+    for decision in &region.decisions {
+        let free = decision.arms.len() - 1;
+        let logits = &z[at..at + free];
+        at += free;
+        let top = logits.iter().copied().fold(0.0, f64::max);
+        let mut sum = 0.0;
+        for (k, arm) in decision.arms.clone().enumerate() {
+            arms[arm] = (if k == 0 { 0.0 } else { logits[k - 1] } - top).exp();
+            sum += arms[arm];
+        }
+        decision.arms.clone().for_each(|arm| arms[arm] /= sum);
+    }
+    arms
+}
+
+fn sources(region: &Region, z: &Logits) -> Vec<f64> {
+    let rates = &z[region.freedom()..];
+    let mut sources = vec![0.0; region.blocks.len()];
+    for (k, &root) in region.roots.iter().enumerate() {
+        sources[root] += if k == 0 { 1.0 } else { rates[k - 1].exp() };
+    }
+    sources
+}
+
+fn steps(region: &Region, arms: &[f64], blocks: &[f64]) -> Vec<f64> {
+    let flow = |arm: usize| arms[arm] * blocks[region.nodes[region.arms[arm].node].block];
+    let share: Vec<f64> = region
+        .returns
+        .iter()
+        .map(|site| {
+            let through: f64 =
+                site.tails.iter().map(|&(arm, entry)| flow(arm) / blocks[entry].max(1e-12)).product();
+            (flow(site.call) * through / blocks[site.entry].max(1e-12)).min(1.0)
+        })
+        .collect();
+    let mut steps = Vec::with_capacity(region.steps.len());
+    for step in &region.steps {
+        steps.push(match step.by {
+            By::Sure => 1.0,
+            By::Arm(arm) => arms[arm],
+            By::Return(site) => share[site],
+        });
+    }
+    // rounding and recursion may bring a return's shares above 1
+    for node in 0..region.nodes.len() {
+        let own = region.starts[node]..region.starts[node + 1];
+        let sum: f64 = steps[own.clone()].iter().sum();
+        if sum > 1.0 {
+            steps[own].iter_mut().for_each(|s| *s /= sum);
+        }
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::{Linker, Place, Program, explore};
+    use crate::skid::region::Classes;
+
+    struct Bytes(Vec<u8>);
+    impl crate::code::Source for Bytes {
+        fn bitness(&self) -> crate::code::Bitness {
+            crate::code::Bitness::Bits64
+        }
+        fn read(&self, address: u64, len: usize) -> Vec<u8> {
+            self.0.get(address as usize..).map(|b| b[..b.len().min(len)].to_vec()).unwrap_or_default()
+        }
+    }
+    struct NoStubs;
+    impl Linker for NoStubs {
+        fn stub(&self, _: Place) -> Option<Place> {
+            None
+        }
+        fn cell(&self, _: Place) -> Option<Place> {
+            None
+        }
+    }
+
+    /// A loop that calls a function with a branch in it, and a second root.
+    fn region() -> Region {
+        // 0: nop; 1: call 10; 6: dec edi; 8: jne 1; a: ret | 10: je 14; 12: nop; 13: nop; 14: ret | 18: dec; jne 18; ret
+        let mut code = vec![0x90, 0xe8, 0x0a, 0, 0, 0, 0xff, 0xcf, 0x75, 0xf7, 0xc3];
+        code.resize(0x10, 0xcc);
+        code.extend([0x74, 0x02, 0x90, 0x90, 0xc3]);
+        code.resize(0x18, 0xcc);
+        code.extend([0xff, 0xcf, 0x75, 0xfc, 0xc3]);
+        let source = Bytes(code);
+        let functions = [0..0xb, 0x10..0x15, 0x18..0x1d].map(|r| (0, explore(&source, r, &[])));
+        let program = Program::link(functions.into(), &NoStubs, &[]);
+        Region::build(&program, &Classes::of(&program), &[0, 1, 2], &|_, _| true)
+    }
+
+    #[test]
+    fn a_loop_runs_as_often_as_its_back_edge_says_and_feeds_what_it_calls() {
+        let region = region();
+        assert_eq!((region.roots.len(), region.freedom()), (2, 3));
+        let mut circulation = Circulation::new(&region);
+        // arms of a loop: fall through first, taken second; back edge 3 times in 4
+        let z = [3f64.ln(), 0.0, 0.0, 0.0];
+        let rates = circulation.rates(&region, &z, 100.0).expect("flows");
+        let entry = rates.blocks[0];
+        assert!((rates.blocks[1] / entry - 4.0).abs() < 1e-4, "{:?}", rates.blocks);
+        assert!((rates.blocks[3] / entry - 4.0).abs() < 1e-4, "the callee runs once an iteration");
+        let total: f64 = region.blocks.iter().zip(&rates.blocks).map(|(b, e)| b.nodes.len() as f64 * e).sum();
+        assert!((total - 100.0).abs() < 1e-9);
+        for node in 0..region.nodes.len() {
+            let out: f64 = rates.steps[region.starts[node]..region.starts[node + 1]].iter().sum();
+            assert!(out <= 1.0 + 1e-9);
+        }
+    }
+
+    #[test]
+    fn the_gradient_is_that_of_finite_differences() {
+        let region = region();
+        let mut circulation = Circulation::new(&region);
+        let z = [0.7, -0.4, 1.1, 0.6];
+        let by_block: Vec<f64> = (0..region.blocks.len()).map(|b| (b as f64 * 1.7).sin()).collect();
+        let mut value = |z: &[f64]| -> f64 {
+            let rates = circulation.rates(&region, z, 50.0).expect("flows");
+            rates.blocks.iter().zip(&by_block).map(|(e, d)| e * d).sum()
+        };
+        let numeric: Vec<f64> = (0..4)
+            .map(|k| {
+                let (mut up, mut down) = (z, z);
+                up[k] += 1e-5;
+                down[k] -= 1e-5;
+                (value(&up) - value(&down)) / 2e-5
+            })
+            .collect();
+        let rates = circulation.rates(&region, &z, 50.0).expect("flows");
+        let gradient = circulation.gradient(&region, &z, &rates, &by_block);
+        for (a, b) in gradient.iter().zip(&numeric) {
+            assert!((a - b).abs() < 1e-4 * (1.0 + b.abs()), "{gradient:?} against {numeric:?}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! How long each instruction keeps the head of the retirement queue.
+//!
+//! A cycles counter's interrupt finds, at a time that depends on nothing but the clock, the instruction that is waited for
+//! (NIST TN 1826, 8.4: an equal delay everywhere biases nothing) and reports it, or the one after it. So *h* = cycles /
+//! executions. Instructions of one class take like time, which keeps *h* finite where few samples fell, and is what tells
+//! "often and fast" from "seldom and slow".
+
+use super::circulation::Rates;
+use super::region::Region;
+
+/// What a file says about the address that an interrupt reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reporting {
+    /// The instruction after the one waited for is reported.
+    pub late: bool,
+    /// A compare and the conditional branch behind it retire as one.
+    pub fused: bool,
+}
+
+/// Head times.
+#[derive(Clone, Debug, Default)]
+pub struct Holds {
+    /// Cycles that were spent waiting for each node: sums to the cycles observed.
+    pub waited: Vec<f64>,
+    /// Mean head time of each node, cycles, ≥ 0.
+    pub mean: Vec<f64>,
+}
+
+/// Observed time, in cycles per node, and how many cycles one sample stands for.
+#[derive(Clone, Debug)]
+pub struct TimeSamples {
+    /// Cycles per node as reported.
+    pub cycles: Vec<f64>,
+    /// Mean period.
+    pub period: f64,
+}
+
+/// Pseudo-samples that a class's mean head time counts as.
+const CLASS_SAMPLES: f64 = 0.5;
+
+impl Holds {
+    /// Head times from observed time; from the latencies alone where there is none.
+    pub fn measure(
+        region: &Region,
+        rates: &Rates,
+        time: Option<&TimeSamples>,
+        reporting: Reporting,
+    ) -> Holds {
+        match time {
+            None => {
+                Holds { waited: Vec::new(), mean: region.nodes.iter().map(|n| typical(n.latency)).collect() }
+            }
+            Some(time) => {
+                let waited = attribute(region, rates, &time.cycles, reporting);
+                let mean = shrunk(region, rates, &waited, time.period);
+                Holds { waited, mean }
+            }
+        }
+    }
+
+    /// How unlike the head times within each class are: for each node the deviation of log head time from its class's
+    /// mean, in units of `spread`, times the square root of its weight; capped at three units so that a load that misses
+    /// may differ from one that hits.
+    pub fn deviations(&self, region: &Region, rates: &Rates, period: f64, spread: f64) -> Vec<f64> {
+        if self.waited.is_empty() {
+            return Vec::new();
+        }
+        let mut classes = vec![(0.0f64, 0.0f64, 0usize); region.classes];
+        let logs: Vec<(f64, f64)> = (0..region.nodes.len())
+            .map(|i| {
+                let executions = rates.blocks[region.nodes[i].block].max(1e-9);
+                let weight = (self.waited[i] / period / 20.0).min(1.0);
+                (weight, ((self.waited[i] + period) / (executions + period)).max(1e-3).ln())
+            })
+            .collect();
+        for (node, &(weight, log)) in region.nodes.iter().zip(&logs) {
+            let class = &mut classes[node.class];
+            *class = (class.0 + weight, class.1 + weight * log, class.2 + 1);
+        }
+        let deviation = |(node, &(weight, log)): (&super::region::Node, &(f64, f64))| {
+            let (sum, total, members) = classes[node.class];
+            if sum < 1.5 || members < 2 {
+                return 0.0;
+            }
+            weight.sqrt() * ((log - total / sum) / spread).clamp(-3.0, 3.0)
+        };
+        region.nodes.iter().zip(&logs).map(deviation).collect()
+    }
+}
+
+/// Puts reported time back on the instruction that was waited for: along the steps by which the reported one is reached,
+/// in proportion to how often each is taken.
+pub fn attribute(region: &Region, rates: &Rates, reported: &[f64], reporting: Reporting) -> Vec<f64> {
+    let n = region.nodes.len();
+    let mut waited = vec![0.0; n];
+    if reporting.late {
+        let mut inflow = vec![0.0; n];
+        each_step(region, rates, |_, to, flow| inflow[to] += flow);
+        each_step(region, rates, |from, to, flow| {
+            if inflow[to] > 0.0 {
+                waited[from] += reported[to] * flow / inflow[to];
+            }
+        });
+        for i in 0..n {
+            if inflow[i] <= 0.0 {
+                waited[i] += reported[i];
+            }
+        }
+    } else {
+        waited.copy_from_slice(reported);
+    }
+    if reporting.fused {
+        for i in 1..n {
+            if region.nodes[i].fused {
+                waited[i - 1] += std::mem::take(&mut waited[i]);
+            }
+        }
+    }
+    waited
+}
+
+/// Calls `visit` with each step's two nodes and how often it is taken.
+pub fn each_step(region: &Region, rates: &Rates, mut visit: impl FnMut(usize, usize, f64)) {
+    for from in 0..region.nodes.len() {
+        let executions = rates.blocks[region.nodes[from].block];
+        for at in region.starts[from]..region.starts[from + 1] {
+            visit(from, region.steps[at].to, executions * rates.steps[at]);
+        }
+    }
+}
+
+/// Posterior mean of *h* under a Poisson count of samples and a gamma prior at the class's mean.
+fn shrunk(region: &Region, rates: &Rates, waited: &[f64], period: f64) -> Vec<f64> {
+    let mut class = vec![(0.0f64, 0.0f64); region.classes];
+    for (i, node) in region.nodes.iter().enumerate() {
+        class[node.class].0 += waited[i];
+        class[node.class].1 += rates.blocks[node.block];
+    }
+    let mean = |i: usize| {
+        let node = &region.nodes[i];
+        let (cycles, executions) = class[node.class];
+        let prior = ((cycles + period) / (executions + period)).max(1e-3);
+        let samples = waited[i] / period;
+        let exposure = rates.blocks[node.block] / period;
+        (CLASS_SAMPLES + samples) / (CLASS_SAMPLES / prior + exposure)
+    };
+    (0..region.nodes.len()).map(mean).collect()
+}
+
+/// Head time of an instruction of this latency on a superscalar core, where most latency is hidden.
+fn typical(latency: f64) -> f64 {
+    0.15 + 0.6 * (latency - 1.0).max(0.0)
+}

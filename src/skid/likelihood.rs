@@ -1,0 +1,133 @@
+//! How likely the observed samples are: a quasi-Poisson likelihood of the reports the kernel expects.
+
+use super::circulation::{Circulation, Rates};
+use super::hold::{Holds, Reporting, TimeSamples};
+use super::kernel::{Kernel, Skid};
+use super::region::Region;
+
+/// Share of samples that may stand anywhere: stray addresses must not make a good path impossible.
+const STRAY: f64 = 0.005;
+
+/// Samples of one retirement event, folded per node.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// Weight reported per node: sum of periods, in events.
+    pub weight: Vec<f64>,
+    /// Mean period, events per sample.
+    pub period: f64,
+    /// Nodes whose execution this event counts.
+    pub counts: Vec<bool>,
+}
+
+impl Observation {
+    /// Samples per node.
+    pub fn samples(&self) -> impl Iterator<Item = f64> + '_ {
+        self.weight.iter().map(|w| w / self.period)
+    }
+
+    /// Samples in the region.
+    pub fn total(&self) -> f64 {
+        self.samples().sum()
+    }
+}
+
+/// A region and what was seen in it.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// The code.
+    pub region: Region,
+    /// Retirement events; the first one sets the scale of the executions.
+    pub events: Vec<Observation>,
+    /// Time, if some event measured it.
+    pub time: Option<TimeSamples>,
+    /// What the interrupt reports.
+    pub reporting: Reporting,
+}
+
+/// Everything that follows from parameters and a skid.
+#[derive(Clone, Debug)]
+pub struct Prediction {
+    /// Executions and walk.
+    pub rates: Rates,
+    /// Head times.
+    pub holds: Holds,
+    /// For each event and bin of the skid, the share of its samples reported per node; sums to 1 over nodes.
+    pub bins: Vec<Vec<Vec<f64>>>,
+}
+
+impl Model {
+    /// Instructions executed in the region, by the first event's samples.
+    pub fn total(&self) -> f64 {
+        self.events[0].weight.iter().sum()
+    }
+
+    /// Expected reports for parameters `z`; `None` where they admit no flow.
+    pub fn predict(
+        &self,
+        flow: &mut Circulation,
+        kernel: &mut Kernel,
+        z: &[f64],
+        skid: &Skid,
+    ) -> Option<Prediction> {
+        let rates = flow.rates(&self.region, z, self.total())?;
+        let holds = Holds::measure(&self.region, &rates, self.time.as_ref(), self.reporting);
+        let mut bins = Vec::with_capacity(self.events.len());
+        for event in &self.events {
+            let executions =
+                |i: usize| if event.counts[i] { rates.blocks[self.region.nodes[i].block] } else { 0.0 };
+            let origin: Vec<f64> = (0..self.region.nodes.len()).map(executions).collect();
+            let mut reports = kernel.reports(&self.region, &rates, &holds, skid, self.reporting, &origin);
+            reports.iter_mut().for_each(|bin| normalise(bin));
+            bins.push(reports);
+        }
+        Some(Prediction { rates, holds, bins })
+    }
+
+    /// Negative log-likelihood of all events under `skid`'s weights, up to a constant, not yet divided by a dispersion.
+    pub fn misfit(&self, prediction: &Prediction, skid: &Skid) -> f64 {
+        let mut sum = 0.0;
+        for (event, bins) in self.events.iter().zip(&prediction.bins) {
+            let total = event.total();
+            let expected = mixed(bins, &skid.weights, total);
+            sum += expected.iter().zip(event.samples()).map(|(x, o)| x - o * x.ln()).sum::<f64>();
+        }
+        sum
+    }
+
+    /// Pearson's χ² over its degrees of freedom, at least 1: how much more the samples scatter than Poisson's.
+    pub fn dispersion(&self, prediction: &Prediction, skid: &Skid) -> f64 {
+        let (mut chi, mut cells) = (0.0, 0.0);
+        for (event, bins) in self.events.iter().zip(&prediction.bins) {
+            let expected = mixed(bins, &skid.weights, event.total());
+            for (x, o) in expected.iter().zip(event.samples()) {
+                chi += (o - x) * (o - x) / x.max(0.5);
+                cells += if *x > 0.5 || o > 0.0 { 1.0 } else { 0.0 };
+            }
+        }
+        let free = self.region.freedom() as f64;
+        (chi / (cells - free).max(cells * 0.25).max(1.0)).max(1.0)
+    }
+
+    /// Expected samples per node of event `event`.
+    pub fn expected(&self, prediction: &Prediction, skid: &Skid, event: usize) -> Vec<f64> {
+        mixed(&prediction.bins[event], &skid.weights, self.events[event].total())
+    }
+}
+
+fn normalise(bin: &mut [f64]) {
+    let sum: f64 = bin.iter().sum();
+    let even = 1.0 / bin.len() as f64;
+    bin.iter_mut().for_each(|m| *m = if sum > 0.0 { *m / sum } else { even });
+}
+
+fn mixed(bins: &[Vec<f64>], weights: &[f64], total: f64) -> Vec<f64> {
+    let n = bins.first().map_or(0, Vec::len);
+    let mut expected = vec![STRAY * total / n as f64; n];
+    for (bin, weight) in bins.iter().zip(weights) {
+        for (x, m) in expected.iter_mut().zip(bin) {
+            *x += (1.0 - STRAY) * total * weight * m;
+        }
+    }
+    expected.iter_mut().for_each(|x| *x = x.max(1e-9));
+    expected
+}

@@ -1,0 +1,606 @@
+//! A connected piece of the program as plain numbers: instructions are nodes, and every transfer of control is an arm.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::code::{BlockIx, CallSite, Exit, Function, FunctionIx, Kind, LoopIx, Program};
+
+/// Tail calls followed when looking for the call that a return belongs to.
+const TAIL_DEPTH: usize = 3;
+
+/// Logits of [`Arm::prior`].
+const OUTSIDE: f64 = -3.0;
+const LEAVES_LOOP: f64 = -2.0;
+const ENTERS_LOOP: f64 = 1.5;
+
+/// An instruction.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Its function in the program.
+    pub function: FunctionIx,
+    /// Its index in the function.
+    pub inst: usize,
+    /// Its block in the region.
+    pub block: usize,
+    /// Instructions of one class take like time: mnemonic and whether memory is read.
+    pub class: usize,
+    /// What the units do for it.
+    pub kind: Kind,
+    /// It reads memory.
+    pub loads: bool,
+    /// It writes memory.
+    pub stores: bool,
+    /// Latency to expect where nothing was measured, cycles.
+    pub latency: f64,
+    /// It is the second of a pair that may be fused with the node before it.
+    pub fused: bool,
+    /// It is a branch, call or return.
+    pub transfers: bool,
+}
+
+/// A straight run of nodes.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// Its nodes.
+    pub nodes: Range<usize>,
+    /// Its function in the program.
+    pub function: FunctionIx,
+}
+
+/// A way control may go on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arm {
+    /// The node that transfers.
+    pub node: usize,
+    /// The block entered; `None` outside the region.
+    pub to: Option<usize>,
+    /// What it is.
+    pub kind: ArmKind,
+    /// Logit that the shape of the code alone suggests, against 0 for an arm of which it says nothing.
+    pub prior: f64,
+}
+
+/// What kind of transfer an arm is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArmKind {
+    /// Inside a function.
+    Edge,
+    /// A call, which also goes on behind itself; `after` is the node there.
+    Call {
+        /// Node behind the call.
+        after: Option<usize>,
+    },
+    /// A call into code outside the region, which comes straight back.
+    Skip {
+        /// Node behind the call.
+        after: Option<usize>,
+    },
+    /// A jump to another function.
+    Tail,
+}
+
+/// Arms of which exactly one is taken each time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Its arms.
+    pub arms: Range<usize>,
+}
+
+/// One step of the walk that a processor takes through the region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The node entered.
+    pub to: usize,
+    /// What its probability is.
+    pub by: By,
+}
+
+/// Where a step's probability comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// It is certain.
+    Sure,
+    /// It is that of an arm.
+    Arm(usize),
+    /// It is that of [`Region::returns`] with this index.
+    Return(usize),
+}
+
+/// A return to behind one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReturnSite {
+    /// The returning function's entry block.
+    pub entry: usize,
+    /// Call arm that led here.
+    pub call: usize,
+    /// Tail arms taken since, and the entry block of the function each left.
+    pub tails: Vec<(usize, usize)>,
+}
+
+/// The region.
+#[derive(Clone, Debug, Default)]
+pub struct Region {
+    /// Instructions, by function and address.
+    pub nodes: Vec<Node>,
+    /// Blocks, in the order of their nodes.
+    pub blocks: Vec<Block>,
+    /// Arms, grouped by the node that transfers.
+    pub arms: Vec<Arm>,
+    /// Arms with an alternative.
+    pub decisions: Vec<Decision>,
+    /// Steps of each node: `steps[starts[n]..starts[n + 1]]`.
+    pub steps: Vec<Step>,
+    /// See `steps`.
+    pub starts: Vec<usize>,
+    /// All returns.
+    pub returns: Vec<ReturnSite>,
+    /// Entry blocks of functions that nothing in the region enters: each has a rate of its own.
+    pub roots: Vec<usize>,
+    /// Number of classes over the whole program.
+    pub classes: usize,
+}
+
+impl Region {
+    /// Builds the region of `functions`. `keep` says which instructions (function, index of its first instruction's block)
+    /// are wanted: blocks it refuses are left out, as if control never went there.
+    pub fn build(
+        program: &Program,
+        classes: &Classes,
+        functions: &[FunctionIx],
+        keep: &dyn Fn(FunctionIx, usize) -> bool,
+    ) -> Region {
+        let mut region = Region { classes: classes.count(), ..Region::default() };
+        let mut index = Index::default();
+        for &f in functions {
+            region.add_function(program, classes, f, keep, &mut index);
+        }
+        for b in 0..region.blocks.len() {
+            region.add_arms(program, b, &index);
+        }
+        region.decide();
+        region.find_roots(program, functions, &index);
+        region.find_returns(program, functions, &index);
+        region.add_steps(program);
+        region
+    }
+
+    /// Number of free branch logits: arms beyond the first of each decision.
+    pub fn freedom(&self) -> usize {
+        self.decisions.iter().map(|d| d.arms.len() - 1).sum()
+    }
+
+    /// Logits that the shape of the code suggests, relative to each decision's first arm.
+    pub fn expectation(&self) -> Vec<f64> {
+        let relative = |d: &Decision| {
+            let first = self.arms[d.arms.start].prior;
+            self.arms[d.arms.start + 1..d.arms.end].iter().map(move |a| a.prior - first)
+        };
+        self.decisions.iter().flat_map(relative).collect()
+    }
+
+    /// Blocks from which a function may call itself again, directly or not, before it returns.
+    pub fn recursive(&self) -> Vec<bool> {
+        let components = Components::of_calls(self);
+        let mut reaches = vec![false; self.blocks.len()];
+        for arm in &self.arms {
+            let from = self.nodes[arm.node].block;
+            if let (ArmKind::Call { .. }, Some(to)) = (arm.kind, arm.to) {
+                reaches[from] |= components.of[from] == components.of[to];
+            }
+        }
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for arm in self.arms.iter().filter(|a| a.kind == ArmKind::Edge) {
+                let from = self.nodes[arm.node].block;
+                if arm.to.is_some_and(|to| reaches[to]) && !reaches[from] {
+                    reaches[from] = true;
+                    changed = true;
+                }
+            }
+        }
+        reaches
+    }
+
+    /// The steps that `node` may take.
+    pub fn steps_of(&self, node: usize) -> &[Step] {
+        &self.steps[self.starts[node]..self.starts[node + 1]]
+    }
+
+    fn add_function(
+        &mut self,
+        program: &Program,
+        classes: &Classes,
+        f: FunctionIx,
+        keep: &dyn Fn(FunctionIx, usize) -> bool,
+        index: &mut Index,
+    ) {
+        let function = &program.functions[f].1;
+        for (b, block) in function.cfg.blocks.iter().enumerate() {
+            if !keep(f, b) {
+                continue;
+            }
+            let first = self.nodes.len();
+            index.blocks.insert((f, b), self.blocks.len());
+            for inst in block.first..block.end {
+                index.nodes.insert((f, inst), self.nodes.len());
+                let fused = inst > block.first
+                    && function.insts[inst].is_conditional()
+                    && function.insts[inst - 1].fuses;
+                self.nodes.push(classes.node(program, f, inst, self.blocks.len(), fused));
+            }
+            self.blocks.push(Block { nodes: first..self.nodes.len(), function: f });
+        }
+    }
+
+    /// Arms of the calls in a block, then those at its end.
+    fn add_arms(&mut self, program: &Program, b: usize, index: &Index) {
+        let (f, nodes) = (self.blocks[b].function, self.blocks[b].nodes.clone());
+        let function = &program.functions[f].1;
+        for node in nodes.clone() {
+            let inst = self.nodes[node].inst;
+            if let Some(site) = program.site(f, inst).filter(|s| !s.tail) {
+                let after = index.nodes.get(&(f, inst + 1)).copied();
+                self.add_call(program, site, node, after, index);
+            }
+        }
+        let last = nodes.end - 1;
+        let origin = function.cfg.block_of(self.nodes[last].inst);
+        for edge in function.cfg.successors(origin) {
+            if let Some(&to) = index.blocks.get(&(f, edge.to)) {
+                let prior = expectation(function, origin, edge.to);
+                self.arms.push(Arm { node: last, to: Some(to), kind: ArmKind::Edge, prior });
+            }
+        }
+        if let Some(site) = program.site(f, self.nodes[last].inst).filter(|s| s.tail) {
+            for target in &site.targets {
+                if let Some(&to) = index.entry(target.function) {
+                    self.arms.push(Arm { node: last, to: Some(to), kind: ArmKind::Tail, prior: 0.0 });
+                }
+            }
+        }
+        let leaves = !matches!(function.cfg.blocks[origin].exit, Exit::None | Exit::Return);
+        let linked = self.arms.iter().rev().take_while(|a| a.node == last).any(|a| a.kind == ArmKind::Tail);
+        if leaves && !linked {
+            self.arms.push(Arm { node: last, to: None, kind: ArmKind::Edge, prior: OUTSIDE });
+        }
+    }
+
+    fn add_call(
+        &mut self,
+        program: &Program,
+        site: &CallSite,
+        node: usize,
+        after: Option<usize>,
+        index: &Index,
+    ) {
+        let before = self.arms.len();
+        for target in &site.targets {
+            // a callee that is left out of the region costs no time here
+            if let Some(&to) = index.entry(target.function) {
+                self.arms.push(Arm { node, to: Some(to), kind: ArmKind::Call { after }, prior: 0.0 });
+            }
+        }
+        let complete = self.arms.len() - before == site.targets.len() && !site.targets.is_empty();
+        let evident = site.targets.iter().any(|t| t.seen > 0);
+        let _ = program;
+        if !complete || (site.open && !evident) {
+            self.arms.push(Arm { node, to: None, kind: ArmKind::Skip { after }, prior: OUTSIDE });
+        }
+    }
+
+    fn decide(&mut self) {
+        let mut start = 0;
+        while start < self.arms.len() {
+            let (node, is_call) = (self.arms[start].node, self.arms[start].is_call());
+            let len =
+                self.arms[start..].iter().take_while(|a| a.node == node && a.is_call() == is_call).count();
+            if len > 1 {
+                self.decisions.push(Decision { arms: start..start + len });
+            }
+            start += len;
+        }
+    }
+
+    /// Functions whose entry no other function's arm leads to, and entry blocks that nothing leads to at all.
+    fn find_roots(&mut self, program: &Program, functions: &[FunctionIx], index: &Index) {
+        let components = Components::of(self);
+        let mut entered = vec![false; components.count];
+        for arm in &self.arms {
+            if let Some(to) = arm.to {
+                let (a, b) = (components.of[self.nodes[arm.node].block], components.of[to]);
+                entered[b] |= a != b;
+            }
+        }
+        for &f in functions {
+            let _ = program;
+            if let Some(&entry) = index.entry(f) {
+                let component = components.of[entry];
+                if !std::mem::replace(&mut entered[component], true) {
+                    self.roots.push(entry);
+                }
+            }
+        }
+        for block in 0..self.blocks.len() {
+            if !std::mem::replace(&mut entered[components.of[block]], true) {
+                self.roots.push(block);
+            }
+        }
+    }
+
+    fn find_returns(&mut self, program: &Program, functions: &[FunctionIx], index: &Index) {
+        let entries: BTreeMap<usize, FunctionIx> =
+            functions.iter().filter_map(|&f| Some((*index.entry(f)?, f))).collect();
+        for &f in functions {
+            if let Some(&entry) = index.entry(f) {
+                let mut found = Vec::new();
+                self.trace_back(entry, entry, &mut Vec::new(), &mut found, index);
+                self.returns.extend(found);
+            }
+        }
+        let _ = (program, entries);
+    }
+
+    /// Calls that lead to `at`, directly or by tail calls; `tails` is the way from there to `entry`.
+    fn trace_back(
+        &self,
+        entry: usize,
+        at: usize,
+        tails: &mut Vec<(usize, usize)>,
+        found: &mut Vec<ReturnSite>,
+        index: &Index,
+    ) {
+        for (ix, arm) in self.arms.iter().enumerate().filter(|(_, a)| a.to == Some(at)) {
+            match arm.kind {
+                ArmKind::Call { .. } => found.push(ReturnSite { entry, call: ix, tails: tails.clone() }),
+                ArmKind::Tail if tails.len() < TAIL_DEPTH => {
+                    let from = self.blocks[self.nodes[arm.node].block].function;
+                    if let Some(&left) = index.entry(from) {
+                        tails.push((ix, left));
+                        self.trace_back(entry, left, tails, found, index);
+                        tails.pop();
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn add_steps(&mut self, program: &Program) {
+        let mut returns: BTreeMap<FunctionIx, Vec<usize>> = BTreeMap::new();
+        for (ix, site) in self.returns.iter().enumerate() {
+            returns.entry(self.blocks[site.entry].function).or_default().push(ix);
+        }
+        let mut arm = 0;
+        for node in 0..self.nodes.len() {
+            self.starts.push(self.steps.len());
+            let first = arm;
+            while arm < self.arms.len() && self.arms[arm].node == node {
+                arm += 1;
+            }
+            let calls = self.arms[first..arm].iter().any(Arm::is_call);
+            for ix in first..arm {
+                if self.arms[ix].is_call() == calls {
+                    self.add_step(ix);
+                }
+            }
+            let in_block = node + 1 < self.blocks[self.nodes[node].block].nodes.end;
+            if first == arm && in_block {
+                self.steps.push(Step { to: node + 1, by: By::Sure });
+            } else if self.returns_at(program, node) {
+                for &ix in returns.get(&self.nodes[node].function).into_iter().flatten() {
+                    if let ArmKind::Call { after: Some(to) } = self.arms[self.returns[ix].call].kind {
+                        self.steps.push(Step { to, by: By::Return(ix) });
+                    }
+                }
+            }
+        }
+        self.starts.push(self.steps.len());
+    }
+
+    fn add_step(&mut self, ix: usize) {
+        let arm = self.arms[ix];
+        let to = match arm.kind {
+            ArmKind::Skip { after } => after,
+            _ => arm.to.map(|b| self.blocks[b].nodes.start),
+        };
+        if let Some(to) = to {
+            self.steps.push(Step { to, by: By::Arm(ix) });
+        }
+    }
+
+    fn returns_at(&self, program: &Program, node: usize) -> bool {
+        let block = &self.blocks[self.nodes[node].block];
+        let function = &program.functions[block.function].1;
+        node + 1 == block.nodes.end
+            && function.cfg.blocks[function.cfg.block_of(self.nodes[node].inst)].exit == Exit::Return
+    }
+}
+
+/// What the shape of the code says of an edge: loops are entered, and go on (the loop heuristics of Wu and Larus, "Static
+/// branch frequency and program profile analysis", 1994, table 1).
+fn expectation(function: &Function, from: BlockIx, to: BlockIx) -> f64 {
+    let loops = &function.loops;
+    let within = |block: BlockIx, l: LoopIx| loops.all[l].blocks.binary_search(&block).is_ok();
+    if loops.of(from).is_some_and(|l| !within(to, l)) {
+        return LEAVES_LOOP;
+    }
+    let mut way = function.cfg.successors(to);
+    let ahead = match (way.next(), way.next()) {
+        (Some(edge), None) => edge.to,
+        _ => to,
+    };
+    let deeper = |block: BlockIx| loops.depth(block) > loops.depth(from);
+    if deeper(to) || deeper(ahead) { ENTERS_LOOP } else { 0.0 }
+}
+
+impl Arm {
+    /// A call, or the step over one.
+    pub fn is_call(&self) -> bool {
+        matches!(self.kind, ArmKind::Call { .. } | ArmKind::Skip { .. })
+    }
+}
+
+/// Where the program's blocks and instructions are in the region.
+#[derive(Default)]
+struct Index {
+    blocks: BTreeMap<(FunctionIx, usize), usize>,
+    nodes: BTreeMap<(FunctionIx, usize), usize>,
+}
+
+impl Index {
+    fn entry(&self, f: FunctionIx) -> Option<&usize> {
+        self.blocks.get(&(f, 0))
+    }
+}
+
+/// Strongly connected components of the blocks along all arms, calls going on behind themselves included.
+struct Components {
+    of: Vec<usize>,
+    count: usize,
+}
+
+impl Components {
+    /// Along all arms.
+    fn of(region: &Region) -> Components {
+        let mut next = vec![Vec::new(); region.blocks.len()];
+        for arm in &region.arms {
+            next[region.nodes[arm.node].block].extend(arm.to);
+        }
+        Components::search(region, next)
+    }
+
+    /// Of whole functions, along calls and tail calls.
+    fn of_calls(region: &Region) -> Components {
+        let mut next = vec![Vec::new(); region.blocks.len()];
+        let mut first: BTreeMap<FunctionIx, usize> = BTreeMap::new();
+        for (b, block) in region.blocks.iter().enumerate() {
+            let head = *first.entry(block.function).or_insert(b);
+            next[b].push(head);
+            next[head].push(b);
+        }
+        for arm in region.arms.iter().filter(|a| a.kind != ArmKind::Edge) {
+            next[region.nodes[arm.node].block].extend(arm.to);
+        }
+        Components::search(region, next)
+    }
+
+    fn search(region: &Region, next: Vec<Vec<usize>>) -> Components {
+        let mut search = Tarjan {
+            next,
+            rank: vec![usize::MAX; region.blocks.len()],
+            low: vec![0; region.blocks.len()],
+            stack: Vec::new(),
+            found: Components { of: vec![usize::MAX; region.blocks.len()], count: 0 },
+            time: 0,
+        };
+        for block in 0..region.blocks.len() {
+            search.visit(block);
+        }
+        search.found
+    }
+}
+
+/// Tarjan's algorithm, on a stack of its own so that long chains don't overflow the thread's.
+struct Tarjan {
+    next: Vec<Vec<usize>>,
+    rank: Vec<usize>,
+    low: Vec<usize>,
+    stack: Vec<usize>,
+    found: Components,
+    time: usize,
+}
+
+impl Tarjan {
+    fn visit(&mut self, root: usize) {
+        if self.rank[root] != usize::MAX {
+            return;
+        }
+        let mut path = vec![(root, 0)];
+        self.open(root);
+        while let Some(&(at, edge)) = path.last() {
+            match self.next[at].get(edge).copied() {
+                Some(to) => {
+                    if let Some(top) = path.last_mut() {
+                        top.1 += 1;
+                    }
+                    if self.rank[to] == usize::MAX {
+                        self.open(to);
+                        path.push((to, 0));
+                    } else if self.found.of[to] == usize::MAX {
+                        self.low[at] = self.low[at].min(self.rank[to]);
+                    }
+                }
+                None => {
+                    path.pop();
+                    if let Some(&(above, _)) = path.last() {
+                        self.low[above] = self.low[above].min(self.low[at]);
+                    }
+                    self.close(at);
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, at: usize) {
+        self.rank[at] = self.time;
+        self.low[at] = self.time;
+        self.time += 1;
+        self.stack.push(at);
+    }
+
+    fn close(&mut self, at: usize) {
+        if self.low[at] != self.rank[at] {
+            return;
+        }
+        while let Some(member) = self.stack.pop() {
+            self.found.of[member] = self.found.count;
+            if member == at {
+                break;
+            }
+        }
+        self.found.count += 1;
+    }
+}
+
+/// Instructions that take like time: the same mnemonic, with or without a load.
+#[derive(Clone, Debug, Default)]
+pub struct Classes {
+    of: BTreeMap<(Box<str>, bool), usize>,
+}
+
+impl Classes {
+    /// Numbers the classes of all instructions of `program`.
+    pub fn of(program: &Program) -> Classes {
+        let mut classes = Classes::default();
+        for inst in program.functions.iter().flat_map(|(_, f)| &f.insts) {
+            let next = classes.of.len();
+            classes.of.entry((inst.mnemonic.clone(), inst.loads)).or_insert(next);
+        }
+        classes
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.of.len()
+    }
+
+    fn node(&self, program: &Program, function: FunctionIx, ix: usize, block: usize, fused: bool) -> Node {
+        let inst = &program.functions[function].1.insts[ix];
+        let class = self.of.get(&(inst.mnemonic.clone(), inst.loads)).copied().unwrap_or(0);
+        let latency = inst.kind.latency() + if inst.loads { 4.0 } else { 0.0 };
+        let transfers = matches!(inst.kind, Kind::Branch | Kind::Jump | Kind::Call | Kind::Return);
+        Node {
+            function,
+            inst: ix,
+            block,
+            class,
+            kind: inst.kind,
+            loads: inst.loads,
+            stores: inst.stores,
+            latency,
+            fused,
+            transfers,
+        }
+    }
+}
