@@ -15,10 +15,7 @@ pub struct Bars {
 impl Bars {
     /// Draws nothing at all if `quiet`.
     pub fn new(quiet: bool) -> Bars {
-        Bars {
-            quiet,
-            ..Bars::default()
-        }
+        Bars { quiet, ..Bars::default() }
     }
 
     fn with(&self, stage: Stage, act: impl FnOnce(&ProgressBar)) {
@@ -34,11 +31,7 @@ impl Bars {
 
 impl Progress for Bars {
     fn start(&self, stage: Stage, total: u64) {
-        let target = if self.quiet {
-            ProgressDrawTarget::hidden()
-        } else {
-            ProgressDrawTarget::stderr()
-        };
+        let target = if self.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(total), target).with_style(style(stage));
         self.finish(stage);
         self.running().push((stage, bar));
@@ -80,9 +73,7 @@ mod tests {
         bars.start(Stage::Read, 10);
         bars.start(Stage::Solve, 0);
         bars.advance(Stage::Read, 20);
-        bars.with(Stage::Read, |bar| {
-            assert_eq!((bar.position(), bar.length()), (20, Some(10)))
-        });
+        bars.with(Stage::Read, |bar| assert_eq!((bar.position(), bar.length()), (20, Some(10))));
         bars.finish(Stage::Read);
         bars.finish(Stage::Read);
         assert_eq!(bars.running().len(), 1);

@@ -6,12 +6,7 @@ use std::path::PathBuf;
 
 /// Puts perf samples back on the instructions that caused them.
 #[derive(Parser)]
-#[command(
-    version,
-    propagate_version = true,
-    arg_required_else_help = true,
-    max_term_width = 100
-)]
+#[command(version, propagate_version = true, arg_required_else_help = true, max_term_width = 100)]
 #[command(after_help = "Example:
   perf record -e cycles,instructions -- ./prog
   skidconv fix perf.data
@@ -114,12 +109,7 @@ impl Cli {
     /// The options and whether to be quiet; what parses but makes no sense is a usage error and ends the program.
     pub fn into_options(self) -> (Options, bool) {
         let (common, fix) = match self.command {
-            Command::Fix(Fix {
-                common,
-                solver,
-                skid,
-                seed,
-            }) => (common, Some((solver, skid, seed))),
+            Command::Fix(Fix { common, solver, skid, seed }) => (common, Some((solver, skid, seed))),
             Command::Convert(common) => (common, None),
         };
         let quiet = common.quiet;
@@ -130,9 +120,7 @@ impl Cli {
             (options.skid, options.seed) = (skid, seed);
         }
         if let Err(message) = check(&options) {
-            <Cli as clap::CommandFactory>::command()
-                .error(ErrorKind::ArgumentConflict, message)
-                .exit()
+            <Cli as clap::CommandFactory>::command().error(ErrorKind::ArgumentConflict, message).exit()
         }
         (options, quiet)
     }
@@ -169,13 +157,7 @@ impl From<SolverName> for Solver {
 }
 
 fn check(options: &Options) -> Result<(), &'static str> {
-    let outputs = || {
-        options
-            .output
-            .iter()
-            .map(PathBuf::as_path)
-            .chain(options.side_outputs())
-    };
+    let outputs = || options.output.iter().map(PathBuf::as_path).chain(options.side_outputs());
     if !options.correct && outputs().next().is_none() {
         return Err(
             "nothing to write: name an output, -o, --csv, --pprof, --firefox, --folded or --report-json",
@@ -206,10 +188,7 @@ mod tests {
     use super::*;
 
     fn parse(words: &str) -> Options {
-        Cli::try_parse_from(words.split(' '))
-            .unwrap()
-            .into_options()
-            .0
+        Cli::try_parse_from(words.split(' ')).unwrap().into_options().0
     }
 
     #[test]
@@ -219,10 +198,7 @@ mod tests {
              --event cycles --event instructions --solver ics --skid 12.5 --seed 9 --threads 3 --force --quiet",
         );
         assert!(o.correct && o.force && o.solver == Solver::Ics && o.skid == Some(12.5));
-        assert_eq!(
-            (o.seed, o.threads, o.events.len(), o.symfs.len()),
-            (9, Some(3), 2, 2)
-        );
+        assert_eq!((o.seed, o.threads, o.events.len(), o.symfs.len()), (9, Some(3), 2, 2));
         let side: Vec<_> = o.side_outputs().map(|p| p.to_str().unwrap()).collect();
         assert_eq!(side, ["c", "p", "f", "-", "r"]);
     }
@@ -236,14 +212,7 @@ mod tests {
 
     #[test]
     fn numbers_out_of_range_are_refused() {
-        for words in [
-            "--skid -1",
-            "--skid nan",
-            "--skid inf",
-            "--threads 0",
-            "--seed -1",
-            "--solver magic",
-        ] {
+        for words in ["--skid -1", "--skid nan", "--skid inf", "--threads 0", "--seed -1", "--solver magic"] {
             let words = format!("skidconv fix in {words}");
             assert!(Cli::try_parse_from(words.split(' ')).is_err(), "{words}");
         }

@@ -34,33 +34,25 @@ fn run(options: &Options, quiet: bool) -> anyhow::Result<()> {
 
 /// Where an output has the standard output, the report goes to the standard error.
 fn print(report: &Report, stdout_is_taken: bool) -> io::Result<()> {
-    let is_terminal = if stdout_is_taken {
-        io::stderr().is_terminal()
-    } else {
-        io::stdout().is_terminal()
-    };
-    let width = terminal_size::terminal_size()
-        .filter(|_| is_terminal)
-        .map(|(width, _)| width.0.into());
-    let plain = ["NO_COLOR", "TERM"].map(|name| std::env::var(name).unwrap_or_default());
-    let color = is_terminal && plain[0].is_empty() && plain[1] != "dumb";
-    let text = text::render(
-        report,
-        &text::Style {
-            color,
-            width: width.unwrap_or(100),
-            ..Default::default()
-        },
-    );
+    let is_terminal = if stdout_is_taken { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
+    let mut style = text::Style { color: is_terminal && wants_color(), ..Default::default() };
+    if let Some((width, _)) = terminal_size::terminal_size().filter(|_| is_terminal) {
+        style.width = width.0.into();
+    }
+    let text = text::render(report, &style);
     match stdout_is_taken {
         true => io::stderr().write_all(text.as_bytes()),
         false => io::stdout().write_all(text.as_bytes()),
     }
 }
 
+/// <https://no-color.org>
+fn wants_color() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let of = |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref().map(io::Error::kind);
-    error
-        .chain()
-        .any(|cause| of(cause) == Some(io::ErrorKind::BrokenPipe))
+    error.chain().any(|cause| of(cause) == Some(io::ErrorKind::BrokenPipe))
 }

@@ -78,6 +78,9 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// The input is a folder.
+    #[error("recording is a folder: {}: perf record --threads writes those; record without it", .0.display())]
+    Folder(PathBuf),
     /// The input has no name to derive an output's from.
     #[error("no name for the output: {}: name it with -o", .0.display())]
     Nameless(PathBuf),
@@ -104,39 +107,26 @@ impl Options {
 
     /// The outputs beside the recording, in the order they are written.
     pub fn side_outputs(&self) -> impl Iterator<Item = &Path> {
-        [
-            &self.csv,
-            &self.pprof,
-            &self.firefox,
-            &self.folded,
-            &self.report_json,
-        ]
-        .into_iter()
-        .filter_map(|path| path.as_deref())
+        [&self.csv, &self.pprof, &self.firefox, &self.folded, &self.report_json]
+            .into_iter()
+            .filter_map(|path| path.as_deref())
     }
 
     /// Whether an output goes to the standard output, which then is not free for the report.
     pub fn uses_stdout(&self) -> bool {
-        self.output
-            .iter()
-            .map(PathBuf::as_path)
-            .chain(self.side_outputs())
-            .any(is_stdout)
+        self.output.iter().map(PathBuf::as_path).chain(self.side_outputs()).any(is_stdout)
     }
 
     /// Refuses, before any work, what could only fail or destroy something after it. Returns [`Options::recording`].
     pub fn check(&self) -> Result<Option<PathBuf>, Error> {
-        let input_id = self.check_input().map_err(|source| Error::Input {
-            path: self.input.clone(),
-            source,
-        })?;
+        let input_id =
+            self.check_input().map_err(|source| Error::Input { path: self.input.clone(), source })?;
+        if self.input.is_dir() {
+            return Err(Error::Folder(self.input.clone()));
+        }
         let recording = self.recording()?;
         let mut seen = vec![input_id];
-        for path in recording
-            .iter()
-            .map(PathBuf::as_path)
-            .chain(self.side_outputs())
-        {
+        for path in recording.iter().map(PathBuf::as_path).chain(self.side_outputs()) {
             let Some(id) = FileId::of_output(path) else {
                 continue;
             };
@@ -154,9 +144,6 @@ impl Options {
 
     fn check_input(&self) -> io::Result<FileId> {
         let meta = fs::metadata(&self.input)?;
-        if meta.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
         if meta.is_file() {
             fs::File::open(&self.input)?;
         }
@@ -171,9 +158,7 @@ pub fn is_stdout(path: &Path) -> bool {
 
 /// `perf.data` → `perf.fixed.data`, `recording` → `recording.fixed`.
 fn default_output(input: &Path) -> Result<PathBuf, Error> {
-    let stem = input
-        .file_stem()
-        .ok_or_else(|| Error::Nameless(input.to_owned()))?;
+    let stem = input.file_stem().ok_or_else(|| Error::Nameless(input.to_owned()))?;
     if !fs::metadata(input).is_ok_and(|meta| meta.is_file()) && input.exists() {
         return Err(Error::Nameless(input.to_owned()));
     }
@@ -211,10 +196,7 @@ impl FileId {
     fn of(path: &Path) -> io::Result<FileId> {
         use std::os::unix::fs::MetadataExt;
         let meta = fs::metadata(path)?;
-        Ok(FileId::Existing {
-            device: meta.dev(),
-            inode: meta.ino(),
-        })
+        Ok(FileId::Existing { device: meta.dev(), inode: meta.ino() })
     }
 
     /// `None` for outputs that cannot collide: streams and devices.
@@ -225,13 +207,8 @@ impl FileId {
         if let Ok(id) = FileId::of(path) {
             return Some(id);
         }
-        let folder = path
-            .parent()
-            .filter(|p| !p.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
-        Some(FileId::Future(
-            folder.canonicalize().ok()?.join(path.file_name()?),
-        ))
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(FileId::Future(folder.canonicalize().ok()?.join(path.file_name()?)))
     }
 }
 
@@ -246,49 +223,26 @@ mod tests {
     #[test]
     fn the_default_name_has_fixed_before_its_extension() {
         assert_eq!(named("perf.data"), Path::new("perf.fixed.data"));
-        assert_eq!(
-            named("/tmp/a.b/perf.data.old"),
-            Path::new("/tmp/a.b/perf.data.fixed.old")
-        );
-        assert_eq!(
-            named("runs.d/recording"),
-            Path::new("runs.d/recording.fixed")
-        );
+        assert_eq!(named("/tmp/a.b/perf.data.old"), Path::new("/tmp/a.b/perf.data.fixed.old"));
+        assert_eq!(named("runs.d/recording"), Path::new("runs.d/recording.fixed"));
         assert_eq!(named(".data"), Path::new(".data.fixed"));
     }
 
     #[test]
     fn a_pipe_has_no_name_to_derive_from() {
-        assert!(matches!(
-            default_output(Path::new("/dev/null")),
-            Err(Error::Nameless(_))
-        ));
-        assert!(matches!(
-            default_output(Path::new("..")),
-            Err(Error::Nameless(_))
-        ));
+        assert!(matches!(default_output(Path::new("/dev/null")), Err(Error::Nameless(_))));
+        assert!(matches!(default_output(Path::new("..")), Err(Error::Nameless(_))));
     }
 
     #[test]
     fn converting_writes_no_recording_unless_asked() {
-        let options = Options {
-            input: "perf.data".into(),
-            ..Options::default()
-        };
+        let options = Options { input: "perf.data".into(), ..Options::default() };
         assert_eq!(options.recording().unwrap(), None);
         assert_eq!(
-            Options {
-                correct: true,
-                ..options.clone()
-            }
-            .recording()
-            .unwrap(),
+            Options { correct: true, ..options.clone() }.recording().unwrap(),
             Some("perf.fixed.data".into())
         );
-        let named = Options {
-            output: Some("x".into()),
-            ..options
-        };
+        let named = Options { output: Some("x".into()), ..options };
         assert_eq!(named.recording().unwrap(), Some("x".into()));
     }
 
@@ -297,13 +251,7 @@ mod tests {
         let input = tempfile::NamedTempFile::new().unwrap();
         let null = Some(PathBuf::from("/dev/null"));
         let (csv, folded) = (null.clone(), null.clone());
-        let options = Options {
-            input: input.path().into(),
-            output: null,
-            csv,
-            folded,
-            ..Options::default()
-        };
+        let options = Options { input: input.path().into(), output: null, csv, folded, ..Options::default() };
         assert_eq!(options.check().unwrap(), Some("/dev/null".into()));
     }
 }

@@ -146,11 +146,7 @@ impl Quantiles {
         values.sort_unstable();
         let max = *values.last()?;
         let at = |percent: usize| values[(values.len() * percent).div_ceil(100).saturating_sub(1)];
-        Some(Quantiles {
-            median: at(50),
-            p90: at(90),
-            max,
-        })
+        Some(Quantiles { median: at(50), p90: at(90), max })
     }
 }
 
@@ -235,55 +231,27 @@ mod tests {
 
     #[test]
     fn json_has_the_fields_that_scripts_rely_on() {
-        let event = EventReport {
-            name: "cycles".into(),
-            class: Class::Time,
-            ..Default::default()
-        };
-        let report = Report {
-            samples: 3,
-            events: vec![event],
-            ..Default::default()
-        };
+        let event = EventReport { name: "cycles".into(), class: Class::Time, ..Default::default() };
+        let report = Report { samples: 3, events: vec![event], ..Default::default() };
         let mut bytes = Vec::new();
         report.write_json(&mut bytes).unwrap();
         let json: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
         assert_eq!((&json["samples"], &json["lost"]), (&3.into(), &0.into()));
         let event = &json["events"][0];
-        assert_eq!(
-            (&event["class"], &event["verdict"]),
-            (&"time".into(), &"unchanged".into())
-        );
+        assert_eq!((&event["class"], &event["verdict"]), (&"time".into(), &"unchanged".into()));
         assert!(event["samples"].is_u64() && event["moved"].is_u64() && event["name"] == "cycles");
     }
 
     #[test]
     fn quantiles_are_values_that_occur() {
         let q = Quantiles::of((1..=10).collect()).unwrap();
-        assert_eq!(
-            q,
-            Quantiles {
-                median: 5,
-                p90: 9,
-                max: 10
-            }
-        );
-        assert_eq!(
-            Quantiles::of(vec![7]).unwrap(),
-            Quantiles {
-                median: 7,
-                p90: 7,
-                max: 7
-            }
-        );
+        assert_eq!(q, Quantiles { median: 5, p90: 9, max: 10 });
+        assert_eq!(Quantiles::of(vec![7]).unwrap(), Quantiles { median: 7, p90: 7, max: 7 });
         assert!(Quantiles::of(vec![]).is_none());
     }
 
     #[test]
     fn the_sidecar_keeps_the_whole_name() {
-        assert_eq!(
-            sidecar(Path::new("a/perf.fixed.data")),
-            Path::new("a/perf.fixed.data.skidconv.json")
-        );
+        assert_eq!(sidecar(Path::new("a/perf.fixed.data")), Path::new("a/perf.fixed.data.skidconv.json"));
     }
 }

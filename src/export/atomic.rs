@@ -42,10 +42,7 @@ impl Output {
 
     /// Starts an output with file mode `mode`, less the umask.
     pub fn with_mode(path: &Path, existing: Existing, mode: u32) -> Result<Output, Error> {
-        let failed = |source| Error::Create {
-            path: path.to_owned(),
-            source,
-        };
+        let failed = |source| Error::Create { path: path.to_owned(), source };
         let path = followed(path).map_err(failed)?;
         let target = match is_stdout(&path) || is_stream(&path) {
             true => Target::Copy,
@@ -60,11 +57,21 @@ impl Output {
             .permissions(Permissions::from_mode(mode))
             .tempfile_in(folder)
             .map_err(failed)?;
-        Ok(Output {
-            path,
-            file: BufWriter::with_capacity(1 << 16, file),
-            target,
-        })
+        Ok(Output { path, file: BufWriter::with_capacity(1 << 16, file), target })
+    }
+
+    /// Starts an output and lets `write` fill it.
+    pub fn staged(
+        path: &Path,
+        existing: Existing,
+        write: impl FnOnce(&mut Output) -> Result<(), Error>,
+    ) -> Result<Output, Error> {
+        let mut output = Output::create(path, existing)?;
+        match write(&mut output) {
+            Ok(()) => Ok(output),
+            Err(Error::Io(source)) => Err(Error::Write { path: path.to_owned(), source }),
+            Err(error) => Err(error),
+        }
     }
 
     /// Makes it appear at its path.
@@ -127,13 +134,10 @@ fn copy(mut file: NamedTempFile, path: &Path) -> io::Result<()> {
     file.seek(SeekFrom::Start(0))?;
     let copied = match is_stdout(path) {
         true => io::copy(&mut file, &mut io::stdout().lock()).and_then(|_| io::stdout().flush()),
-        false => OpenOptions::new()
-            .write(true)
-            .open(path)
-            .and_then(|mut to| {
-                io::copy(&mut file, &mut to)?;
-                to.flush()
-            }),
+        false => OpenOptions::new().write(true).open(path).and_then(|mut to| {
+            io::copy(&mut file, &mut to)?;
+            to.flush()
+        }),
     };
     match copied {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -203,6 +207,17 @@ mod tests {
     }
 
     #[test]
+    fn a_full_device_is_an_error_that_names_it() {
+        let write = |out: &mut Output| Ok(out.write_all(b"too much")?);
+        let output = Output::staged(Path::new("/dev/full"), Existing::Replace, write).unwrap();
+        let error = output.commit().unwrap_err();
+        assert!(error.to_string().contains("/dev/full"), "{error}");
+        let failing = |_: &mut Output| Err(io::Error::other("no").into());
+        let error = Output::staged(Path::new("/dev/full"), Existing::Replace, failing).unwrap_err();
+        assert!(error.to_string().contains("/dev/full"), "{error}");
+    }
+
+    #[test]
     fn a_folder_that_is_not_there_is_named() {
         let error = Output::create(Path::new("/nonexistent/out"), Existing::Refuse).unwrap_err();
         assert!(error.to_string().contains("/nonexistent/out"), "{error}");
@@ -212,10 +227,7 @@ mod tests {
     fn a_reader_gone_early_is_no_error() {
         let folder = tempfile::tempdir().unwrap();
         let fifo = folder.path().join("fifo");
-        let made = std::process::Command::new("mkfifo")
-            .arg(&fifo)
-            .status()
-            .unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
         assert!(made.success());
         let reader = std::thread::spawn({
             let fifo = fifo.clone();

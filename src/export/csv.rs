@@ -60,9 +60,7 @@ pub fn write_csv(
         let path = row.location.map(|at| context.names.path(at.image));
         (row.attr, path, row.location, row.address)
     });
-    let mut writer = csv::WriterBuilder::new()
-        .has_headers(false)
-        .from_writer(out);
+    let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(out);
     writer.write_record(HEADER)?;
     for row in &rows {
         writer.serialize(columns(row, context))?;
@@ -88,17 +86,11 @@ const HEADER: [&str; 13] = [
 
 fn columns(row: &InstructionRow, context: &mut Context<'_>) -> Columns {
     let symbol = row.location.and_then(|at| context.names.symbol(at));
-    let source = symbol
-        .as_ref()
-        .and_then(|symbol| symbol.frames.first())
-        .cloned()
-        .unwrap_or_default();
+    let source = symbol.as_ref().and_then(|symbol| symbol.frames.first()).cloned().unwrap_or_default();
     let address = row.location.map_or(row.address, |at| at.svma.0);
     Columns {
         event: context.event_name(row.attr),
-        image: row
-            .location
-            .map_or_else(|| "[unknown]".into(), |at| context.names.path(at.image)),
+        image: row.location.map_or_else(|| "[unknown]".into(), |at| context.names.path(at.image)),
         address: format!("{address:#x}"),
         symbol: symbol.map_or_else(String::new, |symbol| symbol.name.clone()),
         file: source.file.unwrap_or_default(),
@@ -122,10 +114,7 @@ mod tests {
     fn row(attr: u32, image: Option<ImageId>, address: u64) -> InstructionRow {
         InstructionRow {
             attr: AttrIx(attr),
-            location: image.map(|image| Location {
-                image,
-                svma: Svma(address),
-            }),
+            location: image.map(|image| Location { image, svma: Svma(address) }),
             address,
             raw_samples: 1,
             raw_weight: 100,
@@ -175,10 +164,7 @@ mod tests {
             row(0, Some(LIBC), 9),
             row(0, None, 0x77),
         ];
-        let order: Vec<_> = write(rows)
-            .iter()
-            .map(|r| format!("{} {} {}", &r[0], &r[1], &r[2]))
-            .collect();
+        let order: Vec<_> = write(rows).iter().map(|r| format!("{} {} {}", &r[0], &r[1], &r[2])).collect();
         let expected = [
             "cycles:u [unknown] 0x77",
             "cycles:u /lib/libc.so.6 0x9",

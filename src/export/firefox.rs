@@ -46,41 +46,26 @@ struct Track {
 impl Firefox {
     /// As JSON, or gzipped JSON, which the profiler opens as well.
     pub fn new(gzip: bool) -> Firefox {
-        Firefox {
-            gzip,
-            ..Firefox::default()
-        }
+        Firefox { gzip, ..Firefox::default() }
     }
 }
 
 impl Exporter for Firefox {
     fn sample(&mut self, sample: &CorrectedSample<'_>) {
         let stack = self.stacks.intern(sample.stack);
-        let id = TrackId {
-            pid: sample.pid,
-            tid: sample.tid,
-            attr: sample.attr,
-        };
+        let id = TrackId { pid: sample.pid, tid: sample.tid, attr: sample.attr };
         let track = self.tracks.entry(id).or_default();
         // A thread is known by its latest name: the earlier ones are its parent's.
         if track.comm.is_empty() || sample.comm.is_some_and(|comm| comm != track.comm) {
             track.comm = sample.comm();
         }
         let time = sample.time.unwrap_or(self.samples * 1_000_000);
-        track.timeline.push(Entry {
-            time,
-            stack,
-            weight: sample.weight,
-        });
+        track.timeline.push(Entry { time, stack, weight: sample.weight });
         self.units.add(sample.attr, sample.weight);
         self.samples += 1;
     }
 
-    fn finish(
-        mut self: Box<Self>,
-        context: &mut Context<'_>,
-        out: &mut dyn Write,
-    ) -> Result<(), Error> {
+    fn finish(mut self: Box<Self>, context: &mut Context<'_>, out: &mut dyn Write) -> Result<(), Error> {
         let profile = self.profile(context);
         if self.gzip {
             let mut gzip = flate2::write::GzEncoder::new(out, flate2::Compression::default());
@@ -95,23 +80,9 @@ impl Exporter for Firefox {
 
 impl Firefox {
     fn profile(&mut self, context: &mut Context<'_>) -> Profile {
-        let zero = self
-            .tracks
-            .values_mut()
-            .filter_map(|track| track.timeline.sort())
-            .min()
-            .unwrap_or(0);
+        let zero = self.tracks.values_mut().filter_map(|track| track.timeline.sort()).min().unwrap_or(0);
         let interval = timeline::interval(self.tracks.values().map(|track| &track.timeline));
-        let started = fx::ReferenceTimestamp::from_duration_since_unix_epoch(
-            context.started.unwrap_or_default(),
-        );
-        let mut profile = Profile::new(
-            "skidconv",
-            started,
-            fx::SamplingInterval::from_nanos(interval),
-        );
-        profile.set_os_name("Linux");
-        profile.set_symbolicated(true);
+        let mut profile = empty(zero, interval, context);
         let libraries = Libraries::new(&self.stacks, context.names, &mut profile);
         let frames = Frames::new(&self.stacks, &libraries, &mut profile);
         let mut processes = Processes::new(self, context, zero);
@@ -119,9 +90,7 @@ impl Firefox {
             let thread = processes.thread(*id, track, &mut profile);
             let handles = frames.stacks(thread, &track.timeline, &mut profile);
             let unit = self.units.of(id.attr);
-            track
-                .timeline
-                .write(thread, zero, interval, unit, &handles, &mut profile);
+            track.timeline.write(thread, zero, interval, unit, &handles, &mut profile);
         }
         if let Some(heaviest) = processes.heaviest {
             profile.set_product(&heaviest.name);
@@ -129,6 +98,17 @@ impl Firefox {
         }
         profile
     }
+}
+
+/// A profile that says where times begin and that it has its symbols.
+fn empty(zero: u64, interval: u64, context: &Context<'_>) -> Profile {
+    let started = context.time_of_day(zero).unwrap_or_default();
+    let started = fx::ReferenceTimestamp::from_duration_since_unix_epoch(started);
+    let interval = fx::SamplingInterval::from_nanos(interval);
+    let mut profile = Profile::new("skidconv", started, interval);
+    profile.set_os_name("Linux");
+    profile.set_symbolicated(true);
+    profile
 }
 
 /// The tracks' processes and names.
@@ -152,18 +132,8 @@ impl<'a> Processes<'a> {
             1 => plain(&context.event_name(attr)),
             size => format!("{} ×{size}", plain(&context.event_name(attr))),
         };
-        let names = firefox
-            .units
-            .iter()
-            .map(|(attr, unit)| (attr, name(attr, unit)))
-            .collect();
-        Processes {
-            tracks: &firefox.tracks,
-            names,
-            zero,
-            handles: HashMap::new(),
-            heaviest: None,
-        }
+        let names = firefox.units.iter().map(|(attr, unit)| (attr, name(attr, unit))).collect();
+        Processes { tracks: &firefox.tracks, names, zero, handles: HashMap::new(), heaviest: None }
     }
 
     /// Adds a track. A process shows its main thread under its own name, so with several events none is the main thread.
@@ -176,46 +146,25 @@ impl<'a> Processes<'a> {
         profile.set_thread_name(thread, &name);
         profile.set_thread_end_time(thread, last);
         let samples = track.timeline.len();
-        if self
-            .heaviest
-            .as_ref()
-            .is_none_or(|heaviest| samples > heaviest.samples)
-        {
-            self.heaviest = Some(Heaviest {
-                samples,
-                name,
-                thread,
-            });
+        if self.heaviest.as_ref().is_none_or(|heaviest| samples > heaviest.samples) {
+            self.heaviest = Some(Heaviest { samples, name, thread });
         }
         thread
     }
 
     fn process(&mut self, pid: i32, profile: &mut Profile) -> ProcessHandle {
-        let of_pid = TrackId {
-            pid,
-            tid: i32::MIN,
-            attr: AttrIx(0),
-        }..=TrackId {
+        let of_pid = TrackId { pid, tid: i32::MIN, attr: AttrIx(0) }..=TrackId {
             pid,
             tid: i32::MAX,
             attr: AttrIx(u32::MAX),
         };
         let tracks: Vec<_> = self.tracks.range(of_pid).collect();
-        let named = tracks
-            .iter()
-            .find(|(id, _)| id.tid == pid)
-            .or(tracks.first());
-        let mut name = named
-            .map(|(_, track)| plain(&track.comm))
-            .unwrap_or_default();
+        let named = tracks.iter().find(|(id, _)| id.tid == pid).or(tracks.first());
+        let mut name = named.map(|(_, track)| plain(&track.comm)).unwrap_or_default();
         if let (1, Some(event)) = (self.names.len(), self.names.values().next()) {
             name = format!("{name} ({event})");
         }
-        let spans = || {
-            tracks
-                .iter()
-                .map(|(_, track)| track.timeline.span(self.zero))
-        };
+        let spans = || tracks.iter().map(|(_, track)| track.timeline.span(self.zero));
         let (first, last) = (spans().map(|s| s.0).min(), spans().map(|s| s.1).max());
         *self.handles.entry(pid).or_insert_with(|| {
             let start = first.unwrap_or(fx::Timestamp::from_nanos_since_reference(0));
@@ -244,19 +193,10 @@ impl<'a> Frames<'a> {
         let info = |frame: &StackFrame| {
             let category_pair: CategoryPairHandle = if frame.is_kernel() { kernel } else { user };
             let elsewhere = || frame.described().map_or(frame.inside(), |at| at.svma.0);
-            let frame = libraries
-                .frame(frame)
-                .unwrap_or_else(|| Frame::InstructionPointer(elsewhere()));
-            FrameInfo {
-                frame,
-                category_pair,
-                flags: FrameFlags::empty(),
-            }
+            let frame = libraries.frame(frame).unwrap_or_else(|| Frame::InstructionPointer(elsewhere()));
+            FrameInfo { frame, category_pair, flags: FrameFlags::empty() }
         };
-        Frames {
-            stacks,
-            infos: stacks.nodes().map(|(_, frame)| info(frame)).collect(),
-        }
+        Frames { stacks, infos: stacks.nodes().map(|(_, frame)| info(frame)).collect() }
     }
 
     /// The stacks of one thread's samples, in its own tables.
@@ -268,17 +208,10 @@ impl<'a> Frames<'a> {
     ) -> HashMap<StackId, StackHandle> {
         let mut handles = HashMap::new();
         for leaf in timeline.stacks() {
-            let new: Vec<_> = self
-                .stacks
-                .ids(Some(leaf))
-                .take_while(|id| !handles.contains_key(id))
-                .collect();
+            let new: Vec<_> =
+                self.stacks.ids(Some(leaf)).take_while(|id| !handles.contains_key(id)).collect();
             for id in new.into_iter().rev() {
-                let caller = self
-                    .stacks
-                    .ids(Some(id))
-                    .nth(1)
-                    .map(|caller| handles[&caller]);
+                let caller = self.stacks.ids(Some(id)).nth(1).map(|caller| handles[&caller]);
                 let frame = profile.intern_frame(thread, self.infos[id.index()].clone());
                 handles.insert(id, profile.intern_stack(thread, caller, frame));
             }

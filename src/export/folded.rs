@@ -2,8 +2,8 @@
 //!
 //! The lines are those of `perf script | stackcollapse-perf.pl` (or inferno): one event, the first that has a sample unless
 //! another is asked for, because a sum over different events means nothing; blanks in the thread's name become `_`, `;` in
-//! a name becomes `:`, argument lists are cut, and a frame without a symbol is its binary's name in brackets. As there,
-//! inlined functions are frames of their own where the sample has a callchain.
+//! a name becomes `:`, argument lists are cut, and a frame without a symbol is its binary's name in brackets. A frame is the
+//! function that the code stands in; functions inlined there are pprof's to show.
 
 use super::stacks::{StackId, Stacks};
 use super::{Context, CorrectedSample, Error, Exporter, StackFrame, basename, plain};
@@ -16,16 +16,13 @@ use std::io::Write;
 pub struct Folded {
     event: Option<AttrIx>,
     stacks: Stacks,
-    weights: HashMap<(String, Option<StackId>, bool), u64>,
+    weights: HashMap<(String, Option<StackId>), u64>,
 }
 
 impl Folded {
     /// Of `event`; `None` for that of the first sample.
     pub fn new(event: Option<AttrIx>) -> Folded {
-        Folded {
-            event,
-            ..Folded::default()
-        }
+        Folded { event, ..Folded::default() }
     }
 }
 
@@ -35,32 +32,18 @@ impl Exporter for Folded {
             return;
         }
         let stack = self.stacks.intern(sample.stack);
-        let weight = self
-            .weights
-            .entry((sample.comm(), stack, sample.stack.len() > 1))
-            .or_default();
+        let weight = self.weights.entry((sample.comm(), stack)).or_default();
         *weight = weight.saturating_add(sample.weight);
     }
 
-    fn finish(
-        self: Box<Self>,
-        context: &mut Context<'_>,
-        out: &mut dyn Write,
-    ) -> Result<(), Error> {
-        let mut frames = HashMap::new();
+    fn finish(self: Box<Self>, context: &mut Context<'_>, out: &mut dyn Write) -> Result<(), Error> {
+        let functions: Vec<_> = self.stacks.nodes().map(|(_, frame)| function(frame, context)).collect();
         let mut lines = BTreeMap::<String, u64>::new();
-        for ((comm, stack, inlines), weight) in &self.weights {
-            let mut names = Vec::new();
-            for frame in self.stacks.frames(*stack) {
-                let key = (*frame, *inlines);
-                names.push(
-                    frames
-                        .entry(key)
-                        .or_insert_with(|| name(frame, *inlines, context))
-                        .clone(),
-                );
-            }
-            names.push(clean(comm).replace(' ', "_"));
+        for ((comm, stack), weight) in &self.weights {
+            let mut names: Vec<_> =
+                self.stacks.ids(*stack).map(|id| functions[id.index()].as_str()).collect();
+            let comm = clean(comm).replace(' ', "_");
+            names.push(&comm);
             names.reverse();
             let sum = lines.entry(names.join(";")).or_default();
             *sum = sum.saturating_add(*weight);
@@ -72,22 +55,12 @@ impl Exporter for Folded {
     }
 }
 
-/// The frame's function; with `inlines`, the functions that meet there, outermost first, joined by `;`.
-fn name(frame: &StackFrame, inlines: bool, context: &mut Context<'_>) -> String {
-    let Some(at) = frame.described() else {
-        return "[unknown]".into();
-    };
-    let Some(symbol) = context.names.symbol(at) else {
-        return format!("[{}]", clean(basename(&context.names.path(at.image))));
-    };
-    let mut functions = vec![cut(clean(&symbol.name))];
-    let inlined = symbol.frames.iter().rev().skip(1).filter(|_| inlines);
-    functions.extend(
-        inlined
-            .filter_map(|frame| frame.function.as_deref())
-            .map(|f| cut(clean(f))),
-    );
-    functions.join(";")
+fn function(frame: &StackFrame, context: &mut Context<'_>) -> String {
+    let Some(at) = frame.described() else { return "[unknown]".into() };
+    match context.names.symbol(at) {
+        Some(symbol) => cut(clean(&symbol.name)),
+        None => format!("[{}]", clean(basename(&context.names.path(at.image)))),
+    }
 }
 
 /// A name that does not break the line format.
@@ -118,41 +91,28 @@ mod tests {
     #[test]
     fn lines_lead_from_thread_to_leaf_and_sum_periods() {
         let stack = [leaf(PROG, 0x1110), caller(PROG, 0x1010)];
-        let other_process = [
-            StackFrame {
-                address: 9,
-                ..stack[0]
-            },
-            stack[1],
-        ];
+        let other_process = [StackFrame { address: 9, ..stack[0] }, stack[1]];
         let text = fold(None, &[sample(0, 5, &stack), sample(0, 7, &other_process)]);
         assert_eq!(text, "my_prog;main;helper 12\n");
     }
 
     #[test]
     fn a_return_address_names_the_caller_even_at_the_end_of_its_function() {
-        let text = fold(
-            None,
-            &[sample(0, 1, &[leaf(KERNEL, !0), caller(PROG, 0x1200)])],
-        );
+        let text = fold(None, &[sample(0, 1, &[leaf(KERNEL, !0), caller(PROG, 0x1200)])]);
         assert_eq!(text, "my_prog;helper;schedule 1\n");
     }
 
     #[test]
-    fn inlined_functions_are_frames_only_in_callchains() {
-        let chain = [leaf(PROG, 0x1030), caller(PROG, 0x1110)];
-        let text = fold(None, &[sample(0, 1, &chain), sample(0, 2, &chain[..1])]);
-        assert_eq!(text, "my_prog;helper;main;square 1\nmy_prog;main 2\n");
+    fn inlined_functions_are_part_of_the_function_they_stand_in() {
+        let text = fold(None, &[sample(0, 1, &[leaf(PROG, 0x1030), caller(PROG, 0x1110)])]);
+        assert_eq!(text, "my_prog;helper;main 1\n");
     }
 
     #[test]
     fn frames_without_symbols_are_their_binaries() {
         let stack = [unmapped(0x99), leaf(LIBC, 0x10), leaf(KERNEL, 0x20)];
         let text = fold(None, &[sample(0, 1, &stack)]);
-        assert_eq!(
-            text,
-            "my_prog;[[kernel.kallsyms]];[libc.so.6];[unknown] 1\n"
-        );
+        assert_eq!(text, "my_prog;[[kernel.kallsyms]];[libc.so.6];[unknown] 1\n");
     }
 
     #[test]
@@ -166,16 +126,12 @@ mod tests {
     #[test]
     fn hostile_thread_names_do_not_break_lines() {
         let stack = [leaf(PROG, 0x1000)];
-        let hostile = CorrectedSample {
-            comm: Some("a;b\nc\u{1b}[2J 1"),
-            ..sample(0, 3, &stack)
-        };
+        let hostile = CorrectedSample { comm: Some("a;b\nc\u{1b}[2J 1"), ..sample(0, 3, &stack) };
         assert_eq!(fold(None, &[hostile]), "a:bc[2J_1;main 3\n");
-        let nameless = CorrectedSample {
-            comm: None,
-            ..sample(0, 3, &[])
-        };
+        let nameless = CorrectedSample { comm: None, ..sample(0, 3, &[]) };
         assert_eq!(fold(None, &[nameless]), ":8 3\n");
+        let idle = CorrectedSample { pid: 0, tid: 0, ..nameless };
+        assert_eq!(fold(None, &[idle]), "swapper 3\n");
     }
 
     #[test]
@@ -183,13 +139,7 @@ mod tests {
         let cut = |name: &str| cut(name.into());
         assert_eq!(cut("std::vector<int>::at(int)"), "std::vector<int>::at");
         assert_eq!(cut("net/http.(*Client).Do"), "net/http.(*Client).Do");
-        assert_eq!(
-            cut("(anonymous namespace)::f(int)"),
-            "(anonymous namespace)::f(int)"
-        );
-        assert_eq!(
-            cut("a::(anonymous namespace)::f"),
-            "a::(anonymous namespace)::f"
-        );
+        assert_eq!(cut("(anonymous namespace)::f(int)"), "(anonymous namespace)::f(int)");
+        assert_eq!(cut("a::(anonymous namespace)::f"), "a::(anonymous namespace)::f");
     }
 }

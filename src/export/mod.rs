@@ -9,6 +9,7 @@ mod csv;
 mod firefox;
 mod folded;
 mod names;
+mod perfdata;
 pub mod pprof;
 mod sample;
 mod stacks;
@@ -19,7 +20,8 @@ pub use atomic::{Existing, Output};
 pub use csv::{InstructionRow, write_csv};
 pub use firefox::Firefox;
 pub use folded::Folded;
-pub use names::{Names, Segment, basename, plain};
+pub use names::{ImageNames, Names, Segment, basename, plain};
+pub use perfdata::{write_recording, write_sidecar};
 pub use pprof::Pprof;
 pub use sample::{CorrectedSample, FrameKind, StackFrame};
 
@@ -37,8 +39,7 @@ pub trait Exporter {
     fn sample(&mut self, sample: &CorrectedSample<'_>);
 
     /// Writes the file. Equal samples in equal order give equal bytes.
-    fn finish(self: Box<Self>, context: &mut Context<'_>, out: &mut dyn Write)
-    -> Result<(), Error>;
+    fn finish(self: Box<Self>, context: &mut Context<'_>, out: &mut dyn Write) -> Result<(), Error>;
 }
 
 /// What a format may say about the recording beside its samples.
@@ -47,13 +48,17 @@ pub struct Context<'a> {
     pub attrs: &'a [Attr],
     /// The recording's header.
     pub features: &'a Features,
-    /// Wall clock at the first sample, since 1970, where the recording tells it (`CLOCK_DATA`).
-    pub started: Option<Duration>,
     /// Binaries and symbols.
     pub names: &'a mut dyn Names,
 }
 
 impl Context<'_> {
+    /// The time of day, since 1970, at a time of the recording's clock; `None` if the recording does not relate them.
+    pub fn time_of_day(&self, time: u64) -> Option<Duration> {
+        let (_, day, clock) = self.features.clock?;
+        Some(Duration::from_nanos(day.wrapping_add(time.wrapping_sub(clock))))
+    }
+
     /// The name of an event, `event N` where the recording has no such event.
     pub fn event_name(&self, attr: crate::perfdata::AttrIx) -> String {
         match self.attrs.get(attr.0 as usize) {
@@ -85,13 +90,27 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// The receiving end failed.
-    #[error("cannot write")]
+    /// Writing stopped, of an output that is not named here.
+    #[error("cannot write output")]
     Io(#[from] io::Error),
-    /// The CSV writer failed.
-    #[error("cannot write CSV")]
-    Csv(#[from] ::csv::Error),
-    /// The JSON writer failed.
-    #[error("cannot write JSON")]
-    Json(#[from] serde_json::Error),
+    /// The recording could not be copied.
+    #[error("cannot copy the recording: to {}", path.display())]
+    Recording {
+        /// The output.
+        path: PathBuf,
+        /// What stopped it.
+        source: crate::perfdata::Error,
+    },
+}
+
+impl From<::csv::Error> for Error {
+    fn from(error: ::csv::Error) -> Error {
+        Error::Io(error.into())
+    }
+}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Error {
+        Error::Io(error.into())
+    }
 }

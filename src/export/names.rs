@@ -1,7 +1,6 @@
 //! What the formats ask about places: binaries, symbols, lines.
 
-use crate::image::Symbol;
-use crate::image::{ImageId, Location, Svma};
+use crate::image::{ImageId, Images, Location, Svma, Symbol, Symbolizer};
 use std::sync::Arc;
 
 /// A loaded range of a binary: its program header's view.
@@ -29,6 +28,45 @@ pub trait Names {
     fn symbol(&mut self, at: Location) -> Option<Arc<Symbol>>;
 }
 
+/// The answers of a recording's images.
+pub struct ImageNames<'a> {
+    images: &'a Images,
+    symbolizer: &'a mut dyn Symbolizer,
+}
+
+impl<'a> ImageNames<'a> {
+    /// Names from `symbolizer`, the rest from `images`.
+    pub fn new(images: &'a Images, symbolizer: &'a mut dyn Symbolizer) -> ImageNames<'a> {
+        ImageNames { images, symbolizer }
+    }
+}
+
+impl Names for ImageNames<'_> {
+    fn path(&self, image: ImageId) -> String {
+        self.images.get(image).path.clone()
+    }
+
+    fn build_id(&self, image: ImageId) -> Option<Vec<u8>> {
+        self.images.get(image).build_id.clone()
+    }
+
+    fn base(&self, image: ImageId) -> Option<Svma> {
+        let segments = self.images.get(image).elf()?.segments().iter();
+        segments.map(|segment| Svma(segment.svma)).min()
+    }
+
+    fn segment(&self, at: Location) -> Option<Segment> {
+        let segments = self.images.get(at.image).elf()?.segments().iter();
+        segments
+            .map(|s| Segment { start: Svma(s.svma), len: s.file_size, file_offset: s.offset })
+            .find(|s| at.svma.0.checked_sub(s.start.0).is_some_and(|offset| offset < s.len))
+    }
+
+    fn symbol(&mut self, at: Location) -> Option<Arc<Symbol>> {
+        self.symbolizer.lookup(self.images, at)
+    }
+}
+
 /// The part of a path after its last `/`.
 pub fn basename(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
@@ -38,12 +76,5 @@ pub fn basename(path: &str) -> &str {
 /// without those that reorder or hide text.
 pub fn plain(name: &str) -> String {
     let deceives = |c| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    name.chars()
-        .filter(|c| !c.is_control() && !deceives(*c))
-        .collect()
-}
-
-/// Lower-case hexadecimal, as build-ids are written.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
+    name.chars().filter(|c| !c.is_control() && !deceives(*c)).collect()
 }

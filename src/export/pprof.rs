@@ -51,13 +51,7 @@ impl Exporter for Pprof {
     fn sample(&mut self, sample: &CorrectedSample<'_>) {
         let stack = self.stacks.intern(sample.stack);
         let comm = sample.comm();
-        let key = Key {
-            stack,
-            pid: sample.pid,
-            tid: sample.tid,
-            cpu: sample.cpu,
-            comm,
-        };
+        let key = Key { stack, pid: sample.pid, tid: sample.tid, cpu: sample.cpu, comm };
         let samples = &mut self.samples;
         let at = *self.index.entry(key).or_insert_with_key(|key| {
             samples.push((key.clone(), BTreeMap::new()));
@@ -73,11 +67,7 @@ impl Exporter for Pprof {
         }
     }
 
-    fn finish(
-        self: Box<Self>,
-        context: &mut Context<'_>,
-        out: &mut dyn Write,
-    ) -> Result<(), Error> {
+    fn finish(self: Box<Self>, context: &mut Context<'_>, out: &mut dyn Write) -> Result<(), Error> {
         let bytes = self.profile(context).encode_to_vec();
         let mut gzip = GzEncoder::new(out, Compression::default());
         gzip.write_all(&bytes)?;
@@ -92,9 +82,7 @@ impl Pprof {
         let mappings = Mappings::place(&self.stacks, self.main_image(context), context.names);
         let mut locations = Locations::new(&mappings);
         let nodes = self.stacks.nodes().map(|(_, frame)| frame);
-        let ids: Vec<u64> = nodes
-            .map(|f| locations.id(f, context.names, &mut strings))
-            .collect();
+        let ids: Vec<u64> = nodes.map(|f| locations.id(f, context.names, &mut strings)).collect();
         let sample = self.samples.iter().map(|(key, counts)| {
             let walk = self.stacks.ids(key.stack);
             proto::Sample {
@@ -103,13 +91,9 @@ impl Pprof {
                 label: labels(key, &mut strings),
             }
         });
-        let mut profile = Profile {
-            sample: sample.collect(),
-            ..Profile::default()
-        };
+        let mut profile = Profile { sample: sample.collect(), ..Profile::default() };
         self.describe(&mut profile, context, &mut strings);
-        (profile.mapping, profile.location, profile.function) =
-            locations.finish(context.names, &mut strings);
+        (profile.mapping, profile.location, profile.function) = locations.finish(context.names, &mut strings);
         profile.string_table = strings.into_table();
         profile
     }
@@ -117,45 +101,26 @@ impl Pprof {
     fn describe(&self, profile: &mut Profile, context: &Context<'_>, strings: &mut Strings) {
         for event in &self.events {
             let name = context.event_name(*event);
-            let samples = if self.events.len() == 1 {
-                "samples".into()
-            } else {
-                format!("{name}_samples")
-            };
-            profile
-                .sample_type
-                .push(value_type(&samples, "count", strings));
-            profile
-                .sample_type
-                .push(value_type(&name, unit(&name), strings));
+            let samples = if self.events.len() == 1 { "samples".into() } else { format!("{name}_samples") };
+            profile.sample_type.push(value_type(&samples, "count", strings));
+            profile.sample_type.push(value_type(&name, unit(&name), strings));
         }
         if let Some(event) = self.events.first() {
             profile.default_sample_type = profile.sample_type[1].r#type;
             profile.period_type = Some(profile.sample_type[1]);
-            let attr = context
-                .attrs
-                .get(event.0 as usize)
-                .filter(|attr| !attr.freq);
+            let attr = context.attrs.get(event.0 as usize).filter(|attr| !attr.freq);
             profile.period = attr.map_or(0, |attr| signed(attr.sample_period));
         }
-        profile.time_nanos = context
-            .started
-            .map_or(0, |t| i64::try_from(t.as_nanos()).unwrap_or(0));
+        let started = self.times.and_then(|(first, _)| context.time_of_day(first));
+        profile.time_nanos = started.map_or(0, |t| i64::try_from(t.as_nanos()).unwrap_or(0));
         profile.duration_nanos = self.times.map_or(0, |(first, last)| signed(last - first));
-        profile.comment = comments(context)
-            .iter()
-            .map(|comment| strings.id(comment))
-            .collect();
+        profile.comment = comments(context).iter().map(|comment| strings.id(comment)).collect();
     }
 
     /// One samples and one weight per event that has samples.
     fn values(&self, counts: &BTreeMap<AttrIx, Count>) -> Vec<i64> {
         let count = |event| counts.get(event).copied().unwrap_or_default();
-        self.events
-            .iter()
-            .map(count)
-            .flat_map(|c| [signed(c.samples), signed(c.weight)])
-            .collect()
+        self.events.iter().map(count).flat_map(|c| [signed(c.samples), signed(c.weight)]).collect()
     }
 
     /// pprof takes its first mapping for the program: the binary that is most often on the stacks of threads named after
@@ -164,13 +129,8 @@ impl Pprof {
         let mut seen = BTreeMap::<ImageId, (u64, u64)>::new();
         for (key, counts) in &self.samples {
             let samples: u64 = counts.values().map(|count| count.samples).sum();
-            let frames = self
-                .stacks
-                .frames(key.stack)
-                .filter(|frame| !frame.is_kernel());
-            let images: BTreeSet<_> = frames
-                .filter_map(|frame| Some(frame.location?.image))
-                .collect();
+            let frames = self.stacks.frames(key.stack).filter(|frame| !frame.is_kernel());
+            let images: BTreeSet<_> = frames.filter_map(|frame| Some(frame.location?.image)).collect();
             for image in images {
                 let (named, any) = seen.entry(image).or_default();
                 let path = context.names.path(image);
@@ -190,26 +150,15 @@ fn is_named_after(comm: &str, file: &str) -> bool {
 }
 
 fn labels(key: &Key, strings: &mut Strings) -> Vec<Label> {
-    let mut number = |name, num| Label {
-        key: strings.id(name),
-        str: 0,
-        num,
-    };
+    let mut number = |name, num| Label { key: strings.id(name), str: 0, num };
     let mut labels = vec![number("pid", key.pid.into()), number("tid", key.tid.into())];
     labels.extend(key.cpu.map(|cpu| number("cpu", cpu.into())));
-    labels.push(Label {
-        key: strings.id("comm"),
-        str: strings.id(&key.comm),
-        num: 0,
-    });
+    labels.push(Label { key: strings.id("comm"), str: strings.id(&key.comm), num: 0 });
     labels
 }
 
 fn value_type(name: &str, unit: &str, strings: &mut Strings) -> ValueType {
-    ValueType {
-        r#type: strings.id(name),
-        unit: strings.id(unit),
-    }
+    ValueType { r#type: strings.id(name), unit: strings.id(unit) }
 }
 
 /// What an event's period counts.
@@ -222,18 +171,9 @@ fn unit(event: &str) -> &'static str {
 
 fn comments(context: &Context<'_>) -> Vec<String> {
     let mut comments = vec![concat!("skidconv ", env!("CARGO_PKG_VERSION")).to_owned()];
-    comments.extend(
-        context
-            .features
-            .version
-            .iter()
-            .map(|version| format!("perf-version:{version}")),
-    );
+    comments.extend(context.features.version.iter().map(|version| format!("perf-version:{version}")));
     if !context.features.cmdline.is_empty() {
-        comments.push(format!(
-            "perf-command:{}",
-            context.features.cmdline.join(" ")
-        ));
+        comments.push(format!("perf-command:{}", context.features.cmdline.join(" ")));
     }
     comments
 }

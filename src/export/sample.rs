@@ -52,10 +52,7 @@ impl StackFrame {
 
     /// Whether the frame is the kernel's.
     pub(super) fn is_kernel(&self) -> bool {
-        matches!(
-            self.mode,
-            CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor
-        )
+        matches!(self.mode, CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor)
     }
 }
 
@@ -83,9 +80,12 @@ pub struct CorrectedSample<'a> {
 }
 
 impl CorrectedSample<'_> {
-    /// The thread's name as perf prints it: `:TID` where no record names it.
+    /// The thread's name as perf prints it: where no record names it, `swapper` for the idle task and `:TID` for others.
     pub(super) fn comm(&self) -> String {
-        self.comm
-            .map_or_else(|| format!(":{}", self.tid), str::to_owned)
+        match self.comm {
+            Some(comm) => comm.to_owned(),
+            None if self.pid == 0 && self.tid == 0 => "swapper".into(),
+            None => format!(":{}", self.tid),
+        }
     }
 }

@@ -16,10 +16,7 @@ pub(super) struct Stacks {
 impl Stacks {
     /// The node for a stack given leaf first; `None` for the empty stack.
     pub(super) fn intern(&mut self, stack: &[StackFrame]) -> Option<StackId> {
-        stack
-            .iter()
-            .rev()
-            .fold(None, |caller, frame| Some(self.node(caller, frame.place())))
+        stack.iter().rev().fold(None, |caller, frame| Some(self.node(caller, frame.place())))
     }
 
     fn node(&mut self, caller: Option<StackId>, frame: StackFrame) -> StackId {
@@ -60,16 +57,8 @@ mod tests {
     use crate::perfdata::CpuMode;
 
     fn frame(address: u64, svma: Option<u64>) -> StackFrame {
-        let location = svma.map(|s| Location {
-            image: ImageId(0),
-            svma: Svma(s),
-        });
-        StackFrame {
-            address,
-            mode: CpuMode::User,
-            location,
-            kind: FrameKind::Leaf,
-        }
+        let location = svma.map(|s| Location { image: ImageId(0), svma: Svma(s) });
+        StackFrame { address, mode: CpuMode::User, location, kind: FrameKind::Leaf }
     }
 
     #[test]
@@ -78,10 +67,7 @@ mod tests {
         let one = stacks.intern(&[frame(0x5000, Some(0x10)), frame(0x6000, Some(0x20))]);
         let two = stacks.intern(&[frame(0x7000, Some(0x10)), frame(0x8000, Some(0x20))]);
         assert_eq!(one, two);
-        assert_ne!(
-            stacks.intern(&[frame(1, None)]),
-            stacks.intern(&[frame(2, None)])
-        );
+        assert_ne!(stacks.intern(&[frame(1, None)]), stacks.intern(&[frame(2, None)]));
     }
 
     #[test]

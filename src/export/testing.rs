@@ -1,8 +1,7 @@
 //! A made-up recording for the formats' tests.
 
 use super::{Context, CorrectedSample, Exporter, FrameKind, Names, Segment, StackFrame};
-use crate::image::{SourceFrame, Symbol};
-use crate::image::{ImageId, Location, Svma};
+use crate::image::{ImageId, Location, SourceFrame, Svma, Symbol};
 use crate::perfdata::{Attr, AttrIx, CpuMode, Features};
 use std::sync::Arc;
 
@@ -15,22 +14,12 @@ pub(super) const KERNEL: ImageId = ImageId(2);
 pub(super) struct Made;
 
 fn source(function: &str, line: u32) -> SourceFrame {
-    SourceFrame {
-        function: Some(function.into()),
-        file: Some("prog.c".into()),
-        line: Some(line),
-    }
+    SourceFrame { function: Some(function.into()), file: Some("prog.c".into()), line: Some(line) }
 }
 
 fn symbol(name: &str, start: u64, frames: Vec<SourceFrame>) -> Option<Arc<Symbol>> {
-    let mangled = format!("_Z{name}");
-    Some(Arc::new(Symbol {
-        name: name.into(),
-        mangled,
-        start: Svma(start),
-        size: Some(0x100),
-        frames,
-    }))
+    let mangled = Some(format!("_Z{name}"));
+    Some(Arc::new(Symbol { name: name.into(), mangled, start: Svma(start), size: Some(0x100), frames }))
 }
 
 impl Names for Made {
@@ -43,29 +32,19 @@ impl Names for Made {
     }
 
     fn base(&self, image: ImageId) -> Option<Svma> {
-        Some(Svma(if image == KERNEL {
-            0xffff_ffff_8100_0000
-        } else {
-            0
-        }))
+        Some(Svma(if image == KERNEL { 0xffff_ffff_8100_0000 } else { 0 }))
     }
 
     fn segment(&self, at: Location) -> Option<Segment> {
-        (at.image == PROG).then_some(Segment {
-            start: Svma(0x1000),
-            len: 0x2000,
-            file_offset: 0x3000,
-        })
+        (at.image == PROG).then_some(Segment { start: Svma(0x1000), len: 0x2000, file_offset: 0x3000 })
     }
 
     fn symbol(&mut self, at: Location) -> Option<Arc<Symbol>> {
         match (at.image, at.svma.0) {
             (PROG, 0x1000..0x1020) => symbol("main", 0x1000, vec![source("main", 10)]),
-            (PROG, 0x1020..0x1100) => symbol(
-                "main",
-                0x1000,
-                vec![source("square(int)", 3), source("main", 11)],
-            ),
+            (PROG, 0x1020..0x1100) => {
+                symbol("main", 0x1000, vec![source("square(int)", 3), source("main", 11)])
+            }
             (PROG, 0x1100..0x1200) => symbol("helper(int)", 0x1100, vec![source("helper", 20)]),
             (KERNEL, 0xffff_ffff_8100_0000..) => symbol("schedule", 0xffff_ffff_8100_0000, vec![]),
             _ => None,
@@ -74,37 +53,17 @@ impl Names for Made {
 }
 
 pub(super) fn leaf(image: ImageId, svma: u64) -> StackFrame {
-    let mode = if image == KERNEL {
-        CpuMode::Kernel
-    } else {
-        CpuMode::User
-    };
-    let location = Some(Location {
-        image,
-        svma: Svma(svma),
-    });
-    StackFrame {
-        address: 0x5550_0000 + svma % (1 << 28),
-        mode,
-        location,
-        kind: FrameKind::Leaf,
-    }
+    let mode = if image == KERNEL { CpuMode::Kernel } else { CpuMode::User };
+    let location = Some(Location { image, svma: Svma(svma) });
+    StackFrame { address: 0x5550_0000 + svma % (1 << 28), mode, location, kind: FrameKind::Leaf }
 }
 
 pub(super) fn caller(image: ImageId, svma: u64) -> StackFrame {
-    StackFrame {
-        kind: FrameKind::Return,
-        ..leaf(image, svma)
-    }
+    StackFrame { kind: FrameKind::Return, ..leaf(image, svma) }
 }
 
 pub(super) fn unmapped(address: u64) -> StackFrame {
-    StackFrame {
-        address,
-        mode: CpuMode::User,
-        location: None,
-        kind: FrameKind::Leaf,
-    }
+    StackFrame { address, mode: CpuMode::User, location: None, kind: FrameKind::Leaf }
 }
 
 pub(super) fn sample<'a>(attr: u32, weight: u64, stack: &'a [StackFrame]) -> CorrectedSample<'a> {
@@ -121,30 +80,15 @@ pub(super) fn sample<'a>(attr: u32, weight: u64, stack: &'a [StackFrame]) -> Cor
     }
 }
 
-/// Runs `body` with the context of a recording of `cycles` (by frequency) and `cpu-clock` (every 1000 ns).
+/// Runs `body` at 5 s after 1970 plus the samples' 0.5 ms, with the context of a recording of `cycles` (by frequency) and `cpu-clock` (every 1000 ns).
 pub(super) fn with_context<T>(body: impl FnOnce(&mut Context<'_>) -> T) -> T {
-    let cycles = Attr {
-        name: "cycles:u".into(),
-        freq: true,
-        sample_period: 4000,
-        ..Default::default()
-    };
-    let clock = Attr {
-        name: "cpu-clock".into(),
-        sample_period: 1000,
-        ..Default::default()
-    };
-    let features = Features {
-        version: Some("6.1".into()),
-        ..Default::default()
-    };
+    let cycles = Attr { name: "cycles:u".into(), freq: true, sample_period: 4000, ..Default::default() };
+    let clock = Attr { name: "cpu-clock".into(), sample_period: 1000, ..Default::default() };
+    let mut features = Features::default();
+    features.version = Some("6.1".into());
+    features.clock = Some((1, 5_000_000_000, 500_000));
     let attrs = [cycles, clock];
-    body(&mut Context {
-        attrs: &attrs,
-        features: &features,
-        started: None,
-        names: &mut Made,
-    })
+    body(&mut Context { attrs: &attrs, features: &features, names: &mut Made })
 }
 
 /// What an exporter makes of `samples`.

@@ -11,7 +11,7 @@ use super::names::event_name;
 use super::source::read_exact;
 
 /// `struct perf_event_attr` with the ids of its counters. Fields that the recording's version did not have yet are 0.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attr {
     /// As `perf` prints it: from the recording if it is named there, else derived from type and configuration.
     pub name: String,

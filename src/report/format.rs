@@ -15,11 +15,7 @@ pub struct Style {
 
 impl Default for Style {
     fn default() -> Style {
-        Style {
-            color: false,
-            width: 100,
-            functions: 20,
-        }
+        Style { color: false, width: 100, functions: 20 }
     }
 }
 
@@ -68,11 +64,7 @@ pub(super) fn counted(n: u64, noun: &str) -> String {
 
 /// A share, 0 to 1, as per cent; a dash for what is not a number.
 pub(super) fn percent(share: f64) -> String {
-    if share.is_finite() {
-        format!("{:.1}%", share * 100.0)
-    } else {
-        "–".into()
-    }
+    if share.is_finite() { format!("{:.1}%", share * 100.0) } else { "–".into() }
 }
 
 /// A clean name of at most `width` characters, cut in the middle, where C++ names differ least.
@@ -103,20 +95,13 @@ pub(super) fn wrap(text: &str, indent: usize, width: usize) -> String {
         }
         lines[at].push_str(word);
     }
-    lines
-        .iter()
-        .map(|line| format!("{:indent$}{line}\n", ""))
-        .collect()
+    lines.iter().map(|line| format!("{:indent$}{line}\n", "")).collect()
 }
 
 /// `share` of `width` cells, in eighths of a cell.
 pub(super) fn bar(share: f64, width: usize) -> String {
     const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
-    let share = if share.is_finite() {
-        share.clamp(0.0, 1.0)
-    } else {
-        0.0
-    };
+    let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
     let eighths = (share * width as f64 * 8.0).round() as usize;
     let mut bar = "█".repeat(eighths / 8);
     if !eighths.is_multiple_of(8) {
@@ -132,18 +117,9 @@ mod tests {
 
     #[test]
     fn numbers_read_easily() {
-        assert_eq!(
-            [0, 999, 1000, 1_234_567].map(count),
-            ["0", "999", "1,000", "1,234,567"]
-        );
-        assert_eq!(
-            (percent(0.12345), percent(f64::NAN)),
-            ("12.3%".into(), "–".into())
-        );
-        assert_eq!(
-            (counted(1, "sample"), counted(0, "sample")),
-            ("1 sample".into(), "0 samples".into())
-        );
+        assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!((percent(0.12345), percent(f64::NAN)), ("12.3%".into(), "–".into()));
+        assert_eq!((counted(1, "sample"), counted(0, "sample")), ("1 sample".into(), "0 samples".into()));
     }
 
     #[test]
@@ -156,10 +132,7 @@ mod tests {
 
     #[test]
     fn bars_are_as_wide_as_asked() {
-        assert_eq!(
-            (bar(0.5, 4), bar(1.0, 2), bar(0.0, 2)),
-            ("██  ".into(), "██".into(), "  ".into())
-        );
+        assert_eq!((bar(0.5, 4), bar(1.0, 2), bar(0.0, 2)), ("██  ".into(), "██".into(), "  ".into()));
         assert_eq!(bar(0.0625, 4), "▎   ");
         for share in [-1.0, 0.01, 0.999, 7.0, f64::NAN] {
             assert_eq!(bar(share, 9).chars().count(), 9);

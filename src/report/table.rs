@@ -13,9 +13,7 @@ pub(super) fn functions(event: &EventReport, corrected: bool, style: &Style) -> 
     if event.functions.is_empty() {
         return String::new();
     }
-    let (shown, rest) = event
-        .functions
-        .split_at(event.functions.len().min(style.functions));
+    let (shown, rest) = event.functions.split_at(event.functions.len().min(style.functions));
     let largest = shown.iter().map(|f| f.after).fold(0.0, f64::max);
     let names = Names::new(shown, style.columns() - NUMBERS);
     let mut text = format!("\n{}\n", style.dim(heading(corrected)));
@@ -38,28 +36,13 @@ fn heading(corrected: bool) -> &'static str {
 }
 
 fn row(f: &FunctionShare, corrected: bool, largest: f64, names: &Names, style: &Style) -> String {
-    let before = if corrected {
-        percent(f.before)
-    } else {
-        String::new()
-    };
-    let interval = if corrected {
-        interval(f)
-    } else {
-        String::new()
-    };
+    let before = if corrected { percent(f.before) } else { String::new() };
+    let interval = if corrected { interval(f) } else { String::new() };
     let after = format!("{:>8}", percent(f.after));
-    let after = if changed(f) {
-        style.bold(&after)
-    } else {
-        after
-    };
+    let after = if changed(f) { style.bold(&after) } else { after };
     let bar = bar(f.after / largest.max(f64::MIN_POSITIVE), BAR);
     let (name, image) = names.of(f);
-    let line = format!(
-        "  {before:>6}{after}{interval:>18}  {bar}  {name}  {}",
-        style.dim(&image)
-    );
+    let line = format!("  {before:>6}{after}{interval:>18}  {bar}  {name}  {}", style.dim(&image));
     format!("{}\n", line.trim_end())
 }
 
@@ -85,11 +68,7 @@ struct Names {
 impl Names {
     fn new(shown: &[FunctionShare], width: usize) -> Names {
         let longest = |name: fn(&FunctionShare) -> &str| {
-            shown
-                .iter()
-                .map(|f| fit(name(f), usize::MAX).chars().count())
-                .max()
-                .unwrap_or(0)
+            shown.iter().map(|f| fit(name(f), usize::MAX).chars().count()).max().unwrap_or(0)
         };
         let image = longest(|f| basename(&f.image)).min(width / 3);
         let function = longest(|f| &f.name).min(width.saturating_sub(image + 2));
@@ -98,9 +77,6 @@ impl Names {
 
     fn of(&self, f: &FunctionShare) -> (String, String) {
         let width = self.function;
-        (
-            format!("{:width$}", fit(&f.name, width)),
-            fit(basename(&f.image), self.image),
-        )
+        (format!("{:width$}", fit(&f.name, width)), fit(basename(&f.image), self.image))
     }
 }

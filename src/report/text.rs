@@ -1,9 +1,7 @@
 //! A report for the terminal: each event and why it was treated so, functions before and after, what was not found.
 
 use super::format::{count, counted, fit, percent, wrap};
-use super::{
-    Class, Distance, EventReport, MissingImage, Model, RegionReport, Report, Verdict, table,
-};
+use super::{Class, Distance, EventReport, MissingImage, Model, RegionReport, Report, Verdict, table};
 use std::collections::BTreeMap;
 
 pub use super::format::Style;
@@ -20,10 +18,7 @@ pub fn render(report: &Report, style: &Style) -> String {
     text += &regions(&report.regions, style);
     text += &missing(&report.missing, style);
     for warning in &report.warnings {
-        text += &format!(
-            "\n{}",
-            wrap(&format!("warning: {warning}"), 0, style.columns())
-        );
+        text += &format!("\n{}", wrap(&format!("warning: {warning}"), 0, style.columns()));
     }
     text + &tail(report, style)
 }
@@ -35,75 +30,44 @@ fn head(report: &Report, style: &Style) -> String {
     }
     let mut facts = vec![counted(report.samples, "sample")];
     facts.extend((report.lost > 0).then(|| format!("{} lost while recording", count(report.lost))));
-    facts.extend(
-        report
-            .corrected
-            .then(|| format!("solver {}, seed {}", report.solver, report.seed)),
-    );
+    facts.extend(report.corrected.then(|| format!("solver {}, seed {}", report.solver, report.seed)));
     let facts = wrap(&facts.join(" · "), 0, style.columns());
-    let model = report
-        .model
-        .as_ref()
-        .map(|m| wrap(&model(m), 0, style.columns()))
-        .unwrap_or_default();
+    let model = report.model.as_ref().map(|m| wrap(&model(m), 0, style.columns())).unwrap_or_default();
     format!("{}\n{facts}{model}", style.bold(&files))
 }
 
 fn model(model: &Model) -> String {
-    let interval = model
-        .interval
-        .map(|[low, high]| format!(" [{low:.1}, {high:.1}]"));
+    let interval = model.interval.map(|[low, high]| format!(" [{low:.1}, {high:.1}]"));
     let late = match model.late {
         Some(true) => ", reported on the instruction after the one waited for",
         Some(false) => ", reported on the instruction waited for",
         None => "",
     };
-    format!(
-        "skid {:.1} cycles{}{late}",
-        model.skid_cycles,
-        interval.unwrap_or_default()
-    )
+    format!("skid {:.1} cycles{}{late}", model.skid_cycles, interval.unwrap_or_default())
 }
 
 fn event(event: &EventReport, corrected: bool, style: &Style) -> String {
-    let mut title = format!(
-        "{} · {}",
-        fit(&event.name, style.columns() / 2),
-        counted(event.samples, "sample")
-    );
+    let mut title =
+        format!("{} · {}", fit(&event.name, style.columns() / 2), counted(event.samples, "sample"));
     if corrected {
         let share = event.moved as f64 / event.samples.max(1) as f64;
         title += &format!(", {} moved ({})", count(event.moved), percent(share));
     }
     let mut text = format!("\n{}\n", style.bold(&title));
     if corrected {
-        let treated = format!(
-            "{}, {}: {}",
-            class(event.class),
-            verdict(event.verdict),
-            event.reason
-        );
+        let treated = format!("{}, {}: {}", class(event.class), verdict(event.verdict), event.reason);
         text += &wrap(treated.trim_end_matches(": "), 2, style.columns());
     }
-    text += &event
-        .distance
-        .as_ref()
-        .map(|far| wrap(&distance(far), 2, style.columns()))
-        .unwrap_or_default();
+    text += &event.distance.as_ref().map(|far| wrap(&distance(far), 2, style.columns())).unwrap_or_default();
     text + &table::functions(event, corrected, style)
 }
 
 fn distance(far: &Distance) -> String {
     let bytes = far.bytes;
-    let mut text = format!(
-        "moved by {} bytes at the median, {} at 90%, {} at most",
-        bytes.median, bytes.p90, bytes.max
-    );
+    let mut text =
+        format!("moved by {} bytes at the median, {} at 90%, {} at most", bytes.median, bytes.p90, bytes.max);
     if let Some(steps) = far.instructions {
-        text += &format!(
-            "; by {}, {} and {} instructions",
-            steps.median, steps.p90, steps.max
-        );
+        text += &format!("; by {}, {} and {} instructions", steps.median, steps.p90, steps.max);
     }
     text
 }
@@ -137,23 +101,11 @@ fn regions(regions: &[RegionReport], style: &Style) -> String {
         return String::new();
     }
     let mut tally = BTreeMap::<&str, u64>::new();
-    regions
-        .iter()
-        .for_each(|region| *tally.entry(verdict(region.verdict)).or_default() += 1);
-    let tally: Vec<_> = tally
-        .iter()
-        .map(|(how, n)| format!("{} {how}", count(*n)))
-        .collect();
+    regions.iter().for_each(|region| *tally.entry(verdict(region.verdict)).or_default() += 1);
+    let tally: Vec<_> = tally.iter().map(|(how, n)| format!("{} {how}", count(*n))).collect();
     let title = counted(regions.len() as u64, "region");
-    let mut text = format!(
-        "\n{}\n{}",
-        style.bold(&title),
-        wrap(&tally.join(", "), 2, style.columns())
-    );
-    let mut short: Vec<_> = regions
-        .iter()
-        .filter(|region| fell_short(region.verdict))
-        .collect();
+    let mut text = format!("\n{}\n{}", style.bold(&title), wrap(&tally.join(", "), 2, style.columns()));
+    let mut short: Vec<_> = regions.iter().filter(|region| fell_short(region.verdict)).collect();
     short.sort_by_key(|region| std::cmp::Reverse(region.samples));
     for region in short.iter().take(REGIONS) {
         text += &wrap(&self::region(region, style), 4, style.columns());
@@ -162,24 +114,14 @@ fn regions(regions: &[RegionReport], style: &Style) -> String {
 }
 
 fn fell_short(verdict: Verdict) -> bool {
-    matches!(
-        verdict,
-        Verdict::Argmin | Verdict::Flow | Verdict::Unchanged
-    )
+    matches!(verdict, Verdict::Argmin | Verdict::Flow | Verdict::Unchanged)
 }
 
 fn region(region: &RegionReport, style: &Style) -> String {
     let names = fit(&region.functions.join(", "), style.columns() / 2);
-    let rhat = region
-        .rhat
-        .map(|rhat| format!(" (R-hat {rhat:.2})"))
-        .unwrap_or_default();
+    let rhat = region.rhat.map(|rhat| format!(" (R-hat {rhat:.2})")).unwrap_or_default();
     let samples = counted(region.samples, "sample");
-    format!(
-        "{names}, {samples}: {}, {}{rhat}",
-        verdict(region.verdict),
-        region.reason
-    )
+    format!("{names}, {samples}: {}, {}{rhat}", verdict(region.verdict), region.reason)
 }
 
 fn missing(images: &[MissingImage], style: &Style) -> String {
@@ -192,17 +134,9 @@ fn missing(images: &[MissingImage], style: &Style) -> String {
     );
     let mut text = format!("\n{}\n", style.alarm(&title));
     for image in images {
-        let id = image
-            .build_id
-            .as_ref()
-            .map(|id| format!(" (build-id {id})"))
-            .unwrap_or_default();
+        let id = image.build_id.as_ref().map(|id| format!(" (build-id {id})")).unwrap_or_default();
         let samples = counted(image.samples, "sample");
-        text += &wrap(
-            &format!("{}, {samples}: {}{id}", image.path, image.reason),
-            2,
-            style.columns(),
-        );
+        text += &wrap(&format!("{}, {samples}: {}{id}", image.path, image.reason), 2, style.columns());
         text += &wrap(&format!("→ {}", image.remedy), 4, style.columns());
     }
     text
@@ -214,10 +148,7 @@ fn tail(report: &Report, style: &Style) -> String {
         text += "Nothing needed correcting: no address was changed.\n";
     }
     if let Some(output) = report.output.as_ref().filter(|output| *output != "-") {
-        text += &format!(
-            "{}\n",
-            style.dim(&format!("perf report -i {}", fit(output, usize::MAX)))
-        );
+        text += &format!("{}\n", style.dim(&format!("perf report -i {}", fit(output, usize::MAX))));
     }
     if text == "\n" { String::new() } else { text }
 }

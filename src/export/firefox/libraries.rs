@@ -1,9 +1,8 @@
 //! Binaries as the format's libraries, each with a table of the symbols that samples need.
 
-use super::super::names::hex;
 use super::super::stacks::Stacks;
 use super::super::{FrameKind, Names, StackFrame, basename, plain};
-use crate::image::{ImageId, Location};
+use crate::image::{ImageId, Location, hex};
 use debugid::DebugId;
 use fx::{Frame, LibraryHandle, LibraryInfo, Profile, SymbolTable};
 use fxprof_processed_profile as fx;
@@ -39,9 +38,7 @@ impl Libraries {
         let library = self.0.get(&at.image)?;
         let address = relative(at.svma.0, library.base)?;
         Some(match frame.kind {
-            FrameKind::Leaf => {
-                Frame::RelativeAddressFromInstructionPointer(library.handle, address)
-            }
+            FrameKind::Leaf => Frame::RelativeAddressFromInstructionPointer(library.handle, address),
             FrameKind::Return => Frame::RelativeAddressFromReturnAddress(library.handle, address),
         })
     }
@@ -51,23 +48,14 @@ impl Libraries {
 fn base(image: ImageId, places: &BTreeSet<Location>, names: &dyn Names) -> u64 {
     let lowest = places.first().map_or(0, |at| at.svma.0);
     let known = names.base(image).map(|base| base.0);
-    known.unwrap_or(if lowest > u32::MAX.into() {
-        lowest & !0xfff
-    } else {
-        0
-    })
+    known.unwrap_or(if lowest > u32::MAX.into() { lowest & !0xfff } else { 0 })
 }
 
 fn relative(address: u64, base: u64) -> Option<u32> {
     u32::try_from(address.checked_sub(base)?).ok()
 }
 
-fn info(
-    image: ImageId,
-    places: &BTreeSet<Location>,
-    base: u64,
-    names: &mut dyn Names,
-) -> LibraryInfo {
+fn info(image: ImageId, places: &BTreeSet<Location>, base: u64, names: &mut dyn Names) -> LibraryInfo {
     let path = plain(&names.path(image));
     let name = basename(&path).to_owned();
     let build_id = names.build_id(image);
@@ -76,10 +64,7 @@ fn info(
         name,
         debug_path: path.clone(),
         path,
-        debug_id: build_id
-            .as_deref()
-            .and_then(debug_id)
-            .unwrap_or_else(DebugId::nil),
+        debug_id: build_id.as_deref().and_then(debug_id).unwrap_or_else(DebugId::nil),
         code_id: build_id.as_deref().map(hex),
         arch: None,
         symbol_table: Some(Arc::new(symbol_table(places, base, names))),
@@ -106,17 +91,9 @@ fn symbol_table(places: &BTreeSet<Location>, base: u64, names: &mut dyn Names) -
             continue;
         };
         let reach = (here - address).saturating_add(1);
-        let size = symbol
-            .size
-            .and_then(|size| u32::try_from(size).ok())
-            .unwrap_or(0)
-            .max(reach);
+        let size = symbol.size.and_then(|size| u32::try_from(size).ok()).unwrap_or(0).max(reach);
         let name = plain(&symbol.name);
-        let entry = symbols.entry(address).or_insert(fx::Symbol {
-            address,
-            size: Some(0),
-            name,
-        });
+        let entry = symbols.entry(address).or_insert(fx::Symbol { address, size: Some(0), name });
         entry.size = entry.size.max(Some(size));
     }
     SymbolTable::new(symbols.into_values().collect())

@@ -69,10 +69,7 @@ impl Timeline {
 
 /// The median time between samples of a thread, 1 ms when there are none.
 pub(super) fn interval<'a>(timelines: impl Iterator<Item = &'a Timeline>) -> u64 {
-    let mut gaps: Vec<u64> = timelines
-        .flat_map(Timeline::gaps)
-        .filter(|gap| *gap > 0)
-        .collect();
+    let mut gaps: Vec<u64> = timelines.flat_map(Timeline::gaps).filter(|gap| *gap > 0).collect();
     if gaps.is_empty() {
         return 1_000_000;
     }

@@ -65,9 +65,7 @@ mod tests {
 
     fn scaled(periods: &[u64]) -> (u64, Vec<i32>) {
         let mut units = Units::default();
-        periods
-            .iter()
-            .for_each(|period| units.add(AttrIx(0), *period));
+        periods.iter().for_each(|period| units.add(AttrIx(0), *period));
         let unit = units.of(AttrIx(0));
         (unit.size(), unit.scale(periods.iter().copied()).collect())
     }
@@ -79,10 +77,7 @@ mod tests {
 
     #[test]
     fn changing_periods_are_kept_exactly() {
-        assert_eq!(
-            scaled(&[1, 250_000, 299_993]),
-            (1, vec![1, 250_000, 299_993])
-        );
+        assert_eq!(scaled(&[1, 250_000, 299_993]), (1, vec![1, 250_000, 299_993]));
         assert_eq!(scaled(&[3_000, 4_500]), (1_500, vec![2, 3]));
     }
 

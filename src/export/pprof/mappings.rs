@@ -45,11 +45,7 @@ impl Mappings {
             for segment in segments {
                 let start = segment.start.0.wrapping_add(shift);
                 taken.push(start..start.saturating_add(segment.len));
-                mappings.list.push(Mapping {
-                    image,
-                    segment,
-                    shift,
-                });
+                mappings.list.push(Mapping { image, segment, shift });
             }
             mappings.by_image.insert(image, first..mappings.list.len());
         }
@@ -65,8 +61,7 @@ impl Mappings {
 }
 
 fn holds(segment: &Segment, at: Svma) -> bool {
-    at.0.checked_sub(segment.start.0)
-        .is_some_and(|offset| offset < segment.len)
+    at.0.checked_sub(segment.start.0).is_some_and(|offset| offset < segment.len)
 }
 
 /// Segments in address order; places outside every known segment share one that is as wide as they need.
@@ -78,11 +73,7 @@ fn used_segments(stacks: &Stacks, names: &dyn Names) -> BTreeMap<ImageId, Vec<Se
         if segments.iter().any(|segment| holds(segment, at.svma)) {
             continue;
         }
-        match names
-            .segment(at)
-            .map(whole_pages)
-            .filter(|segment| holds(segment, at.svma))
-        {
+        match names.segment(at).map(whole_pages).filter(|segment| holds(segment, at.svma)) {
             Some(segment) => segments.push(segment),
             None => {
                 let (low, high) = loose.entry(at.image).or_insert((u64::MAX, 0));
@@ -92,24 +83,16 @@ fn used_segments(stacks: &Stacks, names: &dyn Names) -> BTreeMap<ImageId, Vec<Se
     }
     for (image, (low, high)) in loose {
         let start = Svma(low);
-        let segment = whole_pages(Segment {
-            start,
-            len: high - low + 1,
-            file_offset: low,
-        });
+        let segment = whole_pages(Segment { start, len: high - low + 1, file_offset: low });
         used.entry(image).or_default().push(segment);
     }
-    used.values_mut()
-        .for_each(|segments| segments.sort_by_key(|segment| segment.start));
+    used.values_mut().for_each(|segments| segments.sort_by_key(|segment| segment.start));
     used
 }
 
 fn whole_pages(segment: Segment) -> Segment {
     let before = segment.start.0 % PAGE;
-    let len = segment
-        .len
-        .saturating_add(before)
-        .checked_next_multiple_of(PAGE);
+    let len = segment.len.saturating_add(before).checked_next_multiple_of(PAGE);
     Segment {
         start: Svma(segment.start.0 - before),
         len: len.unwrap_or(segment.len),
@@ -119,28 +102,16 @@ fn whole_pages(segment: Segment) -> Segment {
 
 fn extent(segments: &[Segment]) -> Range<u64> {
     let end = |segment: &Segment| segment.start.0.saturating_add(segment.len);
-    let low = segments
-        .iter()
-        .map(|segment| segment.start.0)
-        .min()
-        .unwrap_or(0);
+    let low = segments.iter().map(|segment| segment.start.0).min().unwrap_or(0);
     low..segments.iter().map(end).max().unwrap_or(0)
 }
 
 /// How far a binary must be moved, in whole pages.
 fn shift(extent: &Range<u64>, taken: &[Range<u64>]) -> u64 {
-    if !taken
-        .iter()
-        .any(|other| extent.start < other.end && other.start < extent.end)
-    {
+    if !taken.iter().any(|other| extent.start < other.end && other.start < extent.end) {
         return 0;
     }
-    let free = taken
-        .iter()
-        .map(|other| other.end)
-        .filter(|end| *end < KERNEL)
-        .max()
-        .unwrap_or(0);
+    let free = taken.iter().map(|other| other.end).filter(|end| *end < KERNEL).max().unwrap_or(0);
     free.next_multiple_of(PAGE).wrapping_sub(extent.start)
 }
 
@@ -150,9 +121,7 @@ mod tests {
 
     /// Where `extent` lands.
     fn placed(extent: Range<u64>, taken: Range<u64>) -> u64 {
-        extent
-            .start
-            .wrapping_add(shift(&extent, &[taken, KERNEL..KERNEL + 9]))
+        extent.start.wrapping_add(shift(&extent, &[taken, KERNEL..KERNEL + 9]))
     }
 
     #[test]
@@ -165,28 +134,13 @@ mod tests {
 
     #[test]
     fn pages_keep_addresses_and_offsets_in_step() {
-        let segment = whole_pages(Segment {
-            start: Svma(0x1234),
-            len: 0x10,
-            file_offset: 0x5234,
-        });
-        assert_eq!(
-            segment,
-            Segment {
-                start: Svma(0x1000),
-                len: 0x1000,
-                file_offset: 0x5000
-            }
-        );
+        let segment = whole_pages(Segment { start: Svma(0x1234), len: 0x10, file_offset: 0x5234 });
+        assert_eq!(segment, Segment { start: Svma(0x1000), len: 0x1000, file_offset: 0x5000 });
     }
 
     #[test]
     fn an_extreme_address_does_not_overflow() {
-        let segment = whole_pages(Segment {
-            start: Svma(!0),
-            len: 1,
-            file_offset: !0,
-        });
+        let segment = whole_pages(Segment { start: Svma(!0), len: 1, file_offset: !0 });
         assert!(segment.start.0.is_multiple_of(PAGE) && holds(&segment, Svma(!0 - 1)));
     }
 }

@@ -1,10 +1,9 @@
 //! The tables that pprof's messages point into: strings, functions, locations.
 
-use super::super::names::hex;
 use super::super::{Names, StackFrame, plain};
 use super::mappings::{Mapping, Mappings};
 use super::proto;
-use crate::image::Symbol;
+use crate::image::{Symbol, hex};
 use std::collections::HashMap;
 
 /// Each string once; the empty one first.
@@ -15,10 +14,7 @@ pub(super) struct Strings {
 
 impl Default for Strings {
     fn default() -> Strings {
-        Strings {
-            table: vec![String::new()],
-            index: HashMap::from([(String::new(), 0)]),
-        }
+        Strings { table: vec![String::new()], index: HashMap::from([(String::new(), 0)]) }
     }
 }
 
@@ -63,9 +59,7 @@ impl<'a> Locations<'a> {
 
     /// The location of a frame; a return address becomes one inside the call.
     pub fn id(&mut self, frame: &StackFrame, names: &mut dyn Names, strings: &mut Strings) -> u64 {
-        let place = frame
-            .described()
-            .and_then(|at| Some((at, self.mappings.resolve(at)?)));
+        let place = frame.described().and_then(|at| Some((at, self.mappings.resolve(at)?)));
         let key = match place {
             Some((_, (mapping, address))) => (Some(mapping), address),
             None => (None, frame.inside()),
@@ -74,28 +68,16 @@ impl<'a> Locations<'a> {
             return *id;
         }
         let symbol = place.and_then(|(at, _)| names.symbol(at));
-        let line = symbol
-            .map(|symbol| self.lines(&symbol, key.0, strings))
-            .unwrap_or_default();
+        let line = symbol.map(|symbol| self.lines(&symbol, key.0, strings)).unwrap_or_default();
         let id = self.locations.len() as u64 + 1;
         let mapping_id = key.0.map_or(0, |mapping| mapping as u64 + 1);
-        self.locations.push(proto::Location {
-            id,
-            mapping_id,
-            address: key.1,
-            line,
-        });
+        self.locations.push(proto::Location { id, mapping_id, address: key.1, line });
         self.by_address.insert(key, id);
         id
     }
 
     /// Innermost first. The outermost function is the symbol itself, which debug information may name differently.
-    fn lines(
-        &mut self,
-        symbol: &Symbol,
-        mapping: Option<usize>,
-        strings: &mut Strings,
-    ) -> Vec<proto::Line> {
+    fn lines(&mut self, symbol: &Symbol, mapping: Option<usize>, strings: &mut Strings) -> Vec<proto::Line> {
         if let Some(found) = mapping.map(|mapping| &mut self.found[mapping]) {
             found.0 = true;
             found.1 |= symbol.frames.iter().any(|frame| frame.file.is_some());
@@ -106,11 +88,9 @@ impl<'a> Locations<'a> {
             let name = frame.function.as_deref().unwrap_or("[inlined]");
             lines.push(self.line(name, name, frame.file.as_deref(), frame.line, strings));
         }
-        let (file, line) = symbol
-            .frames
-            .last()
-            .map_or((None, None), |f| (f.file.as_deref(), f.line));
-        lines.push(self.line(&symbol.name, symbol.mangled.as_deref().unwrap_or(&symbol.name), file, line, strings));
+        let (file, line) = symbol.frames.last().map_or((None, None), |f| (f.file.as_deref(), f.line));
+        let system_name = symbol.mangled.as_ref().unwrap_or(&symbol.name);
+        lines.push(self.line(&symbol.name, system_name, file, line, strings));
         lines
     }
 
@@ -123,41 +103,25 @@ impl<'a> Locations<'a> {
         strings: &mut Strings,
     ) -> proto::Line {
         let mut string = |text: &str| strings.id(&plain(text));
-        let key = (
-            string(name),
-            string(system_name),
-            string(file.unwrap_or_default()),
-        );
+        let key = (string(name), string(system_name), string(file.unwrap_or_default()));
         let functions = &mut self.functions;
         let function_id = *self.by_name.entry(key).or_insert_with(|| {
             let id = functions.len() as u64 + 1;
             let (name, system_name, filename) = key;
-            functions.push(proto::Function {
-                id,
-                name,
-                system_name,
-                filename,
-            });
+            functions.push(proto::Function { id, name, system_name, filename });
             id
         });
-        proto::Line {
-            function_id,
-            line: line.unwrap_or(0).into(),
-        }
+        proto::Line { function_id, line: line.unwrap_or(0).into() }
     }
 
     pub fn finish(
         self,
         names: &dyn Names,
         strings: &mut Strings,
-    ) -> (
-        Vec<proto::Mapping>,
-        Vec<proto::Location>,
-        Vec<proto::Function>,
-    ) {
+    ) -> (Vec<proto::Mapping>, Vec<proto::Location>, Vec<proto::Function>) {
         let described = self.mappings.list.iter().zip(&self.found).enumerate();
-        let mappings = described
-            .map(|(i, (mapping, found))| describe(i as u64 + 1, mapping, *found, names, strings));
+        let mappings =
+            described.map(|(i, (mapping, found))| describe(i as u64 + 1, mapping, *found, names, strings));
         (mappings.collect(), self.locations, self.functions)
     }
 }
@@ -177,9 +141,7 @@ fn describe(
         memory_limit: start.saturating_add(mapping.segment.len),
         file_offset: mapping.segment.file_offset,
         filename: strings.id(&plain(&names.path(mapping.image))),
-        build_id: names
-            .build_id(mapping.image)
-            .map_or(0, |id| strings.id(&hex(&id))),
+        build_id: names.build_id(mapping.image).map_or(0, |id| strings.id(&hex(&id))),
         has_functions: symbols,
         has_filenames: lines,
         has_line_numbers: lines,

@@ -9,9 +9,7 @@ use std::io::Read;
 fn read(samples: &[CorrectedSample<'_>]) -> Profile {
     let gzipped = export(Box::new(Pprof::default()), samples);
     let mut bytes = Vec::new();
-    flate2::read::GzDecoder::new(&gzipped[..])
-        .read_to_end(&mut bytes)
-        .unwrap();
+    flate2::read::GzDecoder::new(&gzipped[..]).read_to_end(&mut bytes).unwrap();
     let profile = Profile::decode(&bytes[..]).unwrap();
     assert_valid(&profile);
     profile
@@ -20,10 +18,7 @@ fn read(samples: &[CorrectedSample<'_>]) -> Profile {
 /// What pprof's own `CheckValid` refuses, and a mapping that does not hold its locations.
 fn assert_valid(p: &Profile) {
     assert_eq!(p.string_table[0], "");
-    assert_eq!(
-        p.string_table.iter().collect::<HashSet<_>>().len(),
-        p.string_table.len()
-    );
+    assert_eq!(p.string_table.iter().collect::<HashSet<_>>().len(), p.string_table.len());
     let ids = |ids: Vec<u64>| {
         let set: HashSet<u64> = ids.iter().copied().collect();
         assert!(set.len() == ids.len() && !set.contains(&0), "{ids:?}");
@@ -37,37 +32,17 @@ fn assert_valid(p: &Profile) {
         assert!(sample.location_id.iter().all(|id| locations.contains(id)));
     }
     for location in &p.location {
-        assert!(
-            location
-                .line
-                .iter()
-                .all(|line| functions.contains(&line.function_id))
-        );
+        assert!(location.line.iter().all(|line| functions.contains(&line.function_id)));
         if location.mapping_id != 0 {
-            let mapping = p
-                .mapping
-                .iter()
-                .find(|m| m.id == location.mapping_id)
-                .unwrap();
+            let mapping = p.mapping.iter().find(|m| m.id == location.mapping_id).unwrap();
             assert!((mapping.memory_start..mapping.memory_limit).contains(&location.address));
         }
     }
     let strings = p.sample_type.iter().flat_map(|t| [t.r#type, t.unit]);
-    let strings = strings.chain(
-        p.function
-            .iter()
-            .flat_map(|f| [f.name, f.system_name, f.filename]),
-    );
-    let strings = strings.chain(
-        p.sample
-            .iter()
-            .flat_map(|s| &s.label)
-            .flat_map(|l| [l.key, l.str]),
-    );
+    let strings = strings.chain(p.function.iter().flat_map(|f| [f.name, f.system_name, f.filename]));
+    let strings = strings.chain(p.sample.iter().flat_map(|s| &s.label).flat_map(|l| [l.key, l.str]));
     let strings = strings.chain(p.mapping.iter().flat_map(|m| [m.filename, m.build_id]));
-    let mut strings = strings
-        .chain(p.comment.iter().copied())
-        .chain([p.default_sample_type]);
+    let mut strings = strings.chain(p.comment.iter().copied()).chain([p.default_sample_type]);
     assert!(strings.all(|id| (0..p.string_table.len() as i64).contains(&id)));
 }
 
@@ -80,12 +55,7 @@ fn stack<'a>(p: &'a Profile, sample: &proto::Sample) -> Vec<String> {
     let name = |id: u64| text(p, p.function.iter().find(|f| f.id == id).unwrap().name);
     let frame = |id: &u64| {
         let location = p.location.iter().find(|l| l.id == *id).unwrap();
-        location
-            .line
-            .iter()
-            .map(|line| name(line.function_id))
-            .collect::<Vec<&'a str>>()
-            .join("<")
+        location.line.iter().map(|line| name(line.function_id)).collect::<Vec<&'a str>>().join("<")
     };
     sample.location_id.iter().map(frame).collect()
 }
@@ -94,49 +64,24 @@ fn stack<'a>(p: &'a Profile, sample: &proto::Sample) -> Vec<String> {
 fn one_event_has_samples_and_periods() {
     let frames = [leaf(PROG, 0x1030), caller(PROG, 0x1110), unmapped(5)];
     let p = read(&[sample(0, 7, &frames), sample(0, 5, &frames)]);
-    let types: Vec<_> = p
-        .sample_type
-        .iter()
-        .map(|t| (text(&p, t.r#type), text(&p, t.unit)))
-        .collect();
+    let types: Vec<_> = p.sample_type.iter().map(|t| (text(&p, t.r#type), text(&p, t.unit))).collect();
     assert_eq!(types, [("samples", "count"), ("cycles:u", "count")]);
     assert_eq!(text(&p, p.default_sample_type), "cycles:u");
     assert_eq!(p.sample.len(), 1);
     assert_eq!(p.sample[0].value, [2, 12]);
-    assert_eq!(
-        stack(&p, &p.sample[0]),
-        ["square(int)<main", "helper(int)", ""]
-    );
-    let labels: Vec<_> = p.sample[0]
-        .label
-        .iter()
-        .map(|l| (text(&p, l.key), text(&p, l.str), l.num))
-        .collect();
-    assert_eq!(
-        labels,
-        [
-            ("pid", "", 7),
-            ("tid", "", 8),
-            ("cpu", "", 1),
-            ("comm", "my prog", 0)
-        ]
-    );
+    assert_eq!(stack(&p, &p.sample[0]), ["square(int)<main", "helper(int)", ""]);
+    let labels: Vec<_> =
+        p.sample[0].label.iter().map(|l| (text(&p, l.key), text(&p, l.str), l.num)).collect();
+    assert_eq!(labels, [("pid", "", 7), ("tid", "", 8), ("cpu", "", 1), ("comm", "my prog", 0)]);
+    assert_eq!(p.time_nanos, 5_000_500_000);
     assert_eq!(p.period, 0, "a frequency is not a period");
 }
 
 #[test]
 fn events_share_samples_and_keep_their_own_values() {
     let frames = [leaf(PROG, 0x1000)];
-    let p = read(&[
-        sample(1, 1000, &frames),
-        sample(0, 5, &frames),
-        sample(1, 1000, &frames),
-    ]);
-    let types: Vec<_> = p
-        .sample_type
-        .iter()
-        .map(|t| (text(&p, t.r#type), text(&p, t.unit)))
-        .collect();
+    let p = read(&[sample(1, 1000, &frames), sample(0, 5, &frames), sample(1, 1000, &frames)]);
+    let types: Vec<_> = p.sample_type.iter().map(|t| (text(&p, t.r#type), text(&p, t.unit))).collect();
     let count = |name| (name, "count");
     let expected = [
         count("cycles:u_samples"),
@@ -145,56 +90,31 @@ fn events_share_samples_and_keep_their_own_values() {
         ("cpu-clock", "nanoseconds"),
     ];
     assert_eq!(types, expected);
-    assert_eq!(
-        p.sample.iter().map(|s| &s.value[..]).collect::<Vec<_>>(),
-        [[1, 5, 2, 2000]]
-    );
+    assert_eq!(p.sample.iter().map(|s| &s.value[..]).collect::<Vec<_>>(), [[1, 5, 2, 2000]]);
 }
 
 #[test]
 fn a_lone_event_with_a_period_states_it() {
     let p = read(&[sample(1, 1000, &[leaf(PROG, 0x1000)])]);
-    assert_eq!(
-        (p.period, text(&p, p.period_type.unwrap().unit)),
-        (1000, "nanoseconds")
-    );
+    assert_eq!((p.period, text(&p, p.period_type.unwrap().unit)), (1000, "nanoseconds"));
 }
 
 #[test]
 fn threads_and_processors_are_told_apart() {
     let frames = [leaf(PROG, 0x1000)];
     let one = sample(0, 1, &frames);
-    let others = [
-        CorrectedSample { tid: 9, ..one },
-        CorrectedSample { cpu: None, ..one },
-        one,
-    ];
+    let others = [CorrectedSample { tid: 9, ..one }, CorrectedSample { cpu: None, ..one }, one];
     let p = read(&[one, others[0], others[1], others[2]]);
-    assert_eq!(
-        p.sample.iter().map(|s| s.value[0]).collect::<Vec<_>>(),
-        [2, 1, 1]
-    );
+    assert_eq!(p.sample.iter().map(|s| s.value[0]).collect::<Vec<_>>(), [2, 1, 1]);
 }
 
 #[test]
 fn the_program_is_the_first_mapping_and_binaries_do_not_overlap() {
     let libc = [leaf(LIBC, 0x1004), caller(PROG, 0x1010)];
-    let one = CorrectedSample {
-        comm: Some("prog"),
-        ..sample(0, 1, &libc)
-    };
-    let p = read(&[
-        CorrectedSample {
-            stack: &libc[..1],
-            ..one
-        },
-        one,
-    ]);
+    let one = CorrectedSample { comm: Some("prog"), ..sample(0, 1, &libc) };
+    let p = read(&[CorrectedSample { stack: &libc[..1], ..one }, one]);
     assert_eq!(text(&p, p.mapping[0].filename), "/usr/bin/prog");
-    assert_eq!(
-        text(&p, p.mapping[0].build_id),
-        "000102030405060708090a0b0c0d0e0f10111213"
-    );
+    assert_eq!(text(&p, p.mapping[0].build_id), "000102030405060708090a0b0c0d0e0f10111213");
     let (prog, libc) = (&p.mapping[0], &p.mapping[1]);
     assert_eq!((prog.memory_start, prog.file_offset), (0x1000, 0x3000));
     assert!(libc.memory_start >= prog.memory_limit);
@@ -204,10 +124,7 @@ fn the_program_is_the_first_mapping_and_binaries_do_not_overlap() {
 #[test]
 fn processes_with_different_layouts_are_merged() {
     let here = [leaf(PROG, 0x1004)];
-    let there = [StackFrame {
-        address: 0x99,
-        ..here[0]
-    }];
+    let there = [StackFrame { address: 0x99, ..here[0] }];
     let p = read(&[sample(0, 1, &here), sample(0, 1, &there)]);
     assert_eq!((p.location.len(), p.location[0].address), (1, 0x1004));
 }
@@ -221,9 +138,7 @@ fn nothing_sampled_is_still_a_profile() {
 #[test]
 fn equal_samples_give_equal_bytes() {
     let frames = [[leaf(PROG, 0x1000)], [leaf(LIBC, 0x10)], [leaf(KERNEL, !0)]];
-    let samples: Vec<_> = (0..60)
-        .map(|i| sample(i % 2, 3, &frames[i as usize % 3]))
-        .collect();
+    let samples: Vec<_> = (0..60).map(|i| sample(i % 2, 3, &frames[i as usize % 3])).collect();
     let once = export(Box::new(Pprof::default()), &samples);
     assert_eq!(once, export(Box::new(Pprof::default()), &samples));
 }

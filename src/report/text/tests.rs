@@ -19,24 +19,11 @@ fn made() -> Report {
         samples: 12_000,
         weight: 12_000_000,
         moved: 6_000,
-        distance: Some(Distance {
-            bytes: Quantiles {
-                median: 4,
-                p90: 31,
-                max: 212,
-            },
-            instructions: None,
-        }),
+        distance: Some(Distance { bytes: Quantiles { median: 4, p90: 31, max: 212 }, instructions: None }),
         verdict: Verdict::Gibbs,
         reason: "late by the skid".into(),
         functions: vec![
-            function(
-                "std::vector<int>::at(unsigned long)",
-                0.10,
-                0.60,
-                0.55,
-                0.65,
-            ),
+            function("std::vector<int>::at(unsigned long)", 0.10, 0.60, 0.55, 0.65),
             function("main", 0.9, 0.4, 0.35, 0.45),
         ],
     };
@@ -46,11 +33,7 @@ fn made() -> Report {
         output: Some("perf.fixed.data".into()),
         samples: 12_000,
         lost: 3,
-        model: Some(Model {
-            skid_cycles: 12.34,
-            interval: Some([10.0, 15.0]),
-            late: Some(true),
-        }),
+        model: Some(Model { skid_cycles: 12.34, interval: Some([10.0, 15.0]), late: Some(true) }),
         events: vec![cycles],
         ..Report::default()
     }
@@ -84,13 +67,7 @@ fn lines_keep_to_the_width() {
     report.events[0].functions[1].image = "/a/".to_owned() + &"long".repeat(40);
     report.events[0].reason = "because of this and that ".repeat(20);
     for width in [60, 80, 100, 200] {
-        let text = render(
-            &report,
-            &Style {
-                width,
-                ..Style::default()
-            },
-        );
+        let text = render(&report, &Style { width, ..Style::default() });
         let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(longest <= width, "{longest} > {width}\n{text}");
     }
@@ -107,14 +84,8 @@ fn a_missing_binary_comes_with_what_to_do() {
         remedy: "give --symfs".into(),
     });
     let text = plain(&report);
-    assert!(
-        text.contains("1 binary not found; samples there stay as recorded"),
-        "{text}"
-    );
-    assert!(
-        text.contains("/opt/lib[2Jx.so, 77 samples: no such file (build-id abcd)"),
-        "{text}"
-    );
+    assert!(text.contains("1 binary not found; samples there stay as recorded"), "{text}");
+    assert!(text.contains("/opt/lib[2Jx.so, 77 samples: no such file (build-id abcd)"), "{text}");
     assert!(text.contains("→ give --symfs"), "{text}");
 }
 
@@ -141,18 +112,9 @@ fn regions_without_a_posterior_are_named() {
 #[test]
 fn colours_are_used_only_when_asked_for() {
     assert!(!plain(&made()).contains('\x1b'));
-    let painted = render(
-        &made(),
-        &Style {
-            color: true,
-            ..Style::default()
-        },
-    );
+    let painted = render(&made(), &Style { color: true, ..Style::default() });
     assert!(painted.contains("\x1b[1m"));
-    assert_eq!(
-        painted.matches("\x1b[0m").count() * 2,
-        painted.matches('\x1b').count()
-    );
+    assert_eq!(painted.matches("\x1b[0m").count() * 2, painted.matches('\x1b').count());
 }
 
 #[test]
@@ -162,19 +124,13 @@ fn a_run_that_moved_nothing_says_so() {
     assert!(plain(&report).contains("Nothing needed correcting"));
     report.corrected = false;
     let text = plain(&report);
-    assert!(
-        !text.contains("Nothing") && !text.contains("moved (") && !text.contains("interval"),
-        "{text}"
-    );
+    assert!(!text.contains("Nothing") && !text.contains("moved (") && !text.contains("interval"), "{text}");
 }
 
 #[test]
 fn small_functions_are_summed_up() {
     let mut report = made();
     report.events[0].functions = vec![report.events[0].functions[0].clone(); 25];
-    report.events[0]
-        .functions
-        .iter_mut()
-        .for_each(|f| f.after = 0.04);
+    report.events[0].functions.iter_mut().for_each(|f| f.after = 0.04);
     assert!(plain(&report).contains("and 5 more with 20.0%"));
 }
