@@ -77,7 +77,7 @@ pub enum Class {
 }
 
 /// What stands behind an address after the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Posterior mean of chains that mixed.

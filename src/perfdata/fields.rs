@@ -39,6 +39,12 @@ impl<'a> Callchain<'a> {
         entry >= c::PERF_CONTEXT_MAX
     }
 
+    /// The mode of what follows a marker; `None` for one that says nothing of it.
+    pub fn mode_of(marker: u64) -> Option<CpuMode> {
+        let modes = [CpuMode::User, CpuMode::Kernel, CpuMode::Hypervisor, CpuMode::GuestKernel, CpuMode::GuestUser];
+        modes.into_iter().find(|&mode| Self::marker(mode) == Some(marker))
+    }
+
     /// The marker that begins the part of `mode`.
     pub fn marker(mode: CpuMode) -> Option<u64> {
         match mode {

@@ -3,57 +3,126 @@
 use super::survey::EventCount;
 use crate::perfdata::Attr;
 use crate::report::Class;
+use crate::skid::assemble::Counts;
 
-/// `PERF_TYPE_*`.
-const HARDWARE: u32 = 0;
-const SOFTWARE: u32 = 1;
-const TRACEPOINT: u32 = 2;
-const HW_CACHE: u32 = 3;
-const BREAKPOINT: u32 = 5;
+/// What is known of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// Its class.
+    pub class: Class,
+    /// Instructions that may cause it.
+    pub causes: Counts,
+    /// Why, in a clause.
+    pub reason: &'static str,
+}
 
-/// The class of an event, and why.
-pub fn classify(attr: &Attr, count: &EventCount) -> (Class, &'static str) {
+const fn kind(class: Class, causes: Counts, reason: &'static str) -> Kind {
+    Kind { class, causes, reason }
+}
+
+const TIME: &str = "time passes everywhere alike, but the instruction after the one waited for may be reported";
+const RETIRED: &str = "reported late, where the processor waits rather than where it works";
+const MISSED: &str = "reported late, on instructions behind its cause";
+
+/// The kind of an event.
+pub fn classify(attr: &Attr, count: &EventCount) -> Kind {
+    use Class::{Exact, Synchronous, Time};
+    let all = Counts::Instructions;
+    if attr.precise_ip == 0 && count.exact > 0 {
+        return kind(Exact, all, "its samples are marked as exact though it was recorded without precision: corrected before");
+    }
     if count.samples > 0 && count.exact == count.samples {
-        return (Class::Exact, "every sample says that its address is exact");
+        return kind(Exact, all, "every sample is marked as exact");
     }
     if attr.precise_ip >= 2 {
-        return (Class::Exact, "the event was asked for with precise addresses");
+        return kind(Exact, all, "it was recorded with precise addresses");
     }
-    match (attr.kind, attr.config & 0xffff_ffff) {
-        (HARDWARE, 0 | 9) => (Class::Time, "time: the instruction after the one waited for may be reported"),
-        (HARDWARE, 1 | 4) => (Class::Retirement, "a retirement event: late, and in the shadow of slow instructions"),
-        (HARDWARE, 2 | 3 | 5) => (Class::Occurrence, "an occurrence: spread over what follows its cause"),
-        (HARDWARE, 6..=8) => (Class::Time, "time: the instruction after the one waited for may be reported"),
-        (SOFTWARE, 0 | 1) => (Class::Time, "a clock: the instruction after the one waited for may be reported"),
-        (SOFTWARE, _) => (Class::Synchronous, "raised by the kernel at the instruction itself"),
-        (TRACEPOINT, _) => (Class::Synchronous, "a tracepoint stands where it was placed"),
-        (BREAKPOINT, _) => (Class::Synchronous, "a breakpoint stands where it was placed"),
-        (HW_CACHE, config) => cache(config),
+    match attr.kind {
+        0 => hardware(attr.config & 0xff),
+        1 if attr.config <= 1 => kind(Time, all, TIME),
+        1 => kind(Synchronous, all, "the kernel raises it at the instruction itself"),
+        2 => kind(Synchronous, all, "a tracepoint stands where it was placed"),
+        5 => kind(Synchronous, all, "a breakpoint stands where it was placed"),
+        3 => cache(attr.config),
         _ => by_name(&attr.name),
     }
 }
 
-/// The third byte of a cache event's configuration is 1 for misses.
-fn cache(config: u64) -> (Class, &'static str) {
-    match config >> 16 & 0xff {
-        1 => (Class::Occurrence, "misses: spread over what follows their cause"),
-        _ => (Class::Retirement, "accesses: late, and in the shadow of slow instructions"),
+/// `PERF_COUNT_HW_*`.
+fn hardware(config: u64) -> Kind {
+    use Class::{Occurrence, Retirement, Time};
+    match config {
+        0 | 6..=9 => kind(Time, Counts::Instructions, TIME),
+        1 => kind(Retirement, Counts::Instructions, RETIRED),
+        2 | 3 => kind(Occurrence, Counts::Memory, MISSED),
+        4 => kind(Retirement, Counts::Transfers, RETIRED),
+        5 => kind(Occurrence, Counts::Predicted, MISSED),
+        _ => kind(Class::Unknown, Counts::Instructions, "an event of unknown kind"),
+    }
+}
+
+/// `PERF_COUNT_HW_CACHE_*`: which cache, which operation, access or miss.
+fn cache(config: u64) -> Kind {
+    let (level, operation, missed) = (config & 0xff, config >> 8 & 0xff, config >> 16 & 0xff == 1);
+    let causes = match (level, operation) {
+        (1 | 4, _) => Counts::Instructions,
+        (5, _) => Counts::Predicted,
+        (_, 0) => Counts::Loads,
+        (_, 1) => Counts::Stores,
+        _ => Counts::Memory,
+    };
+    match missed || level > 1 {
+        true => kind(Class::Occurrence, causes, MISSED),
+        false => kind(Class::Retirement, causes, RETIRED),
     }
 }
 
 /// Events of a processor's own list are known by their names only.
-fn by_name(name: &str) -> (Class, &'static str) {
+fn by_name(name: &str) -> Kind {
     let name = name.to_ascii_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|p| name.contains(p));
+    let memory = if has(&["store"]) { Counts::Stores } else { Counts::Loads };
     if has(&["ibs_", "arm_spe"]) {
-        (Class::Exact, "the processor notes the address itself")
-    } else if has(&["miss", "fill", "stall", "replay"]) {
-        (Class::Occurrence, "an occurrence, by its name: spread over what follows its cause")
-    } else if has(&["cycles", "clk", "unhalted"]) {
-        (Class::Time, "time, by its name: the instruction after the one waited for may be reported")
-    } else if has(&["inst", "retired", "branches", "br_", "loads", "stores", "uops"]) {
-        (Class::Retirement, "a retirement event, by its name: late, and in the shadow of slow instructions")
+        kind(Class::Exact, Counts::Instructions, "the processor notes the address itself")
+    } else if has(&["br_misp", "branch-misses", "mispredict"]) {
+        kind(Class::Occurrence, Counts::Predicted, MISSED)
+    } else if has(&["miss", "fill", "replay"]) {
+        kind(Class::Occurrence, memory, MISSED)
+    } else if has(&["cycles", "clk_unhalted", "cpu_clk"]) && !has(&["stall"]) {
+        kind(Class::Time, Counts::Instructions, TIME)
+    } else if has(&["inst_retired", "instructions", "ret_inst", "ex_ret_instr"]) {
+        kind(Class::Retirement, Counts::Instructions, RETIRED)
+    } else if has(&["br_inst", "branches", "branch-instructions"]) {
+        kind(Class::Retirement, Counts::Transfers, RETIRED)
     } else {
-        (Class::Unknown, "an event of unknown kind: nothing is assumed of it")
+        kind(Class::Unknown, Counts::Instructions, "an event of unknown kind: nothing is assumed of it")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(kind: u32, config: u64, precise_ip: u8, samples: u64, exact: u64) -> Class {
+        let attr = Attr { kind, config, precise_ip, ..Attr::default() };
+        classify(&attr, &EventCount { samples, exact, ..EventCount::default() }).class
+    }
+
+    #[test]
+    fn events_are_told_apart() {
+        assert_eq!(of(0, 0, 0, 9, 0), Class::Time, "cycles");
+        assert_eq!(of(0, 1, 0, 9, 0), Class::Retirement, "instructions");
+        assert_eq!(of(1, 0, 0, 9, 0), Class::Time, "cpu-clock");
+        assert_eq!(of(1, 2, 0, 9, 0), Class::Synchronous, "page-faults");
+        assert_eq!(of(3, 0x10000, 0, 9, 0), Class::Occurrence, "L1-dcache-load-misses");
+        assert_eq!(of(2, 77, 0, 9, 0), Class::Synchronous, "a tracepoint");
+    }
+
+    #[test]
+    fn precise_and_corrected_events_are_left_alone() {
+        assert_eq!(of(0, 0, 2, 9, 9), Class::Exact);
+        assert_eq!(of(0, 0, 3, 9, 4), Class::Exact, "precision was asked for");
+        assert_eq!(of(0, 1, 0, 9, 3), Class::Exact, "marked by an earlier run");
+        assert_eq!(of(0, 1, 1, 9, 3), Class::Retirement, "constant skid is still skid");
     }
 }

@@ -37,7 +37,7 @@ pub fn link(survey: &Survey) -> Program {
 
 /// Whether most samples say who called.
 fn has_callers(survey: &Survey) -> bool {
-    let called = |c: &&super::survey::Cell| survey.contexts[c.context as usize].is_some();
+    let called = |c: &&super::survey::Cell| survey.contexts[c.context as usize].callers.is_some();
     let with: u64 = survey.cells.iter().filter(called).map(|c| c.samples).sum();
     2 * with > survey.cells.iter().map(|c| c.samples).sum()
 }
@@ -47,7 +47,7 @@ fn callers(survey: &Survey) -> BTreeSet<Range> {
     let mut shares: BTreeMap<Range, f64> = BTreeMap::new();
     for cell in &survey.cells {
         let total = survey.events[cell.attr.0 as usize].weight.max(1) as f64;
-        let context = survey.contexts[cell.context as usize].iter().flatten().flatten();
+        let context = survey.contexts[cell.context as usize].callers.iter().flatten().flatten();
         for range in context.filter_map(|&at| function_around(&survey.images, at)) {
             *shares.entry(range).or_default() += cell.weight as f64 / total;
         }
@@ -117,7 +117,7 @@ fn seen(survey: &Survey, functions: &[(u32, Function)]) -> Vec<Seen> {
     let lookup = Lookup(functions);
     let mut seen: BTreeMap<(Place, Place), u64> = BTreeMap::new();
     for cell in &survey.cells {
-        let Some(Some(callers)) = survey.contexts.get(cell.context as usize) else { continue };
+        let Some(callers) = &survey.contexts[cell.context as usize].callers else { continue };
         let mut callee = lookup.function(place(cell.at));
         for caller in callers.iter() {
             let Some(caller) = caller.map(place) else { break };

@@ -1,6 +1,7 @@
 //! The first walk: where samples stand, folded. Memory grows with distinct places, not with samples.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::image::{AddressSpaces, Images, Location, Mapped, SearchPath, When};
 use crate::perfdata::{AttrIx, Error, PerfFile, Record, Sample, Sideband};
@@ -31,8 +32,14 @@ pub struct Cell {
     pub exact: u64,
 }
 
-/// The innermost callers of a sample: return addresses, innermost first; `None` where the sample has no callchain.
-pub type Context = Option<Box<[Option<Location>]>>;
+/// What a sample says of how it came to be where it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Context {
+    /// The innermost return addresses, innermost first; `None` where the sample has no callchain of its own mode.
+    pub callers: Option<Box<[Option<Location>]>>,
+    /// Readers unwind it from its registers and a copy of its stack.
+    pub unwound: bool,
+}
 
 /// What one event has.
 #[derive(Clone, Debug, Default)]
@@ -171,10 +178,14 @@ impl Survey {
     }
 
     fn context(&self, record: &Record<'_>, sample: &Sample<'_>) -> Context {
-        let part = sample.callchain.part(sample.mode)?;
-        let callers = part.skip(1).take(DEPTH).filter_map(|ix| sample.callchain.get(ix));
         let place = |address| self.images.location(&self.mapped(record, sample, address)?);
-        Some(callers.map(place).collect())
+        let callers = |part: Range<usize>| {
+            part.skip(1).take(DEPTH).filter_map(|ix| sample.callchain.get(ix)).map(place).collect()
+        };
+        Context {
+            callers: sample.callchain.part(sample.mode).map(callers),
+            unwound: sample.has_user_stack && sample.user_regs.is_some(),
+        }
     }
 
     fn fold_branches(&mut self, record: &Record<'_>, sample: &Sample<'_>) {

@@ -23,6 +23,24 @@ pub enum Counts {
     Loads,
     /// Instructions that write memory.
     Stores,
+    /// Instructions that read or write memory.
+    Memory,
+    /// Transfers whose target is predicted: conditional and indirect ones, returns.
+    Predicted,
+}
+
+impl Counts {
+    /// Whether executing `node` counts, or can.
+    pub fn includes(self, node: &super::Node) -> bool {
+        match self {
+            Counts::Instructions => true,
+            Counts::Transfers => node.transfers,
+            Counts::Loads => node.loads,
+            Counts::Stores => node.stores,
+            Counts::Memory => node.loads || node.stores,
+            Counts::Predicted => node.predicted,
+        }
+    }
 }
 
 /// An event's samples, folded per instruction of the program.
@@ -89,13 +107,7 @@ pub fn model(
 }
 
 fn observation(region: &Region, event: &Folded) -> Observation {
-    let counts = |n: &super::Node| match event.counts {
-        Counts::Instructions => true,
-        Counts::Transfers => n.transfers,
-        Counts::Loads => n.loads,
-        Counts::Stores => n.stores,
-    };
-    Observation { weight: event.at(region), period: event.period, counts: region.nodes.iter().map(counts).collect() }
+    Observation { weight: event.at(region), period: event.period, counts: region.nodes.iter().map(|n| event.counts.includes(n)).collect() }
 }
 
 /// Blocks of `functions` worth keeping: those that hold a noticeable share of `total` by `load` (function, block), and what

@@ -69,6 +69,19 @@ impl Skid {
         self.middles().zip(&self.weights).map(|(m, w)| w * (m - mean) * (m - mean)).sum::<f64>().sqrt()
     }
 
+    /// The time, cycles, below which the skid lies with probability `q`.
+    pub fn quantile(&self, q: f64) -> f64 {
+        let mut below = 0.0;
+        for (edge, weight) in self.edges.windows(2).zip(&self.weights) {
+            if below + weight >= q && *weight > 0.0 {
+                let part = (q - below) / weight;
+                return (edge[0] as f64 + part * (edge[1] - edge[0]) as f64) * self.tick;
+            }
+            below += weight;
+        }
+        self.edges.last().map_or(0.0, |&e| e as f64 * self.tick)
+    }
+
     fn middles(&self) -> impl Iterator<Item = f64> + '_ {
         self.edges.windows(2).map(|e| (e[0] + e[1]) as f64 * 0.5 * self.tick)
     }

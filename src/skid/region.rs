@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::code::{BlockIx, CallSite, Exit, Function, FunctionIx, Kind, LoopIx, Program};
+use crate::code::{BlockIx, CallSite, Exit, Flow, Function, FunctionIx, Kind, LoopIx, Program};
 
 /// Tail calls followed when looking for the call that a return belongs to.
 const TAIL_DEPTH: usize = 3;
@@ -36,6 +36,8 @@ pub struct Node {
     pub fused: bool,
     /// It is a branch, call or return.
     pub transfers: bool,
+    /// It is a transfer that may go more than one way.
+    pub predicted: bool,
 }
 
 /// A straight run of nodes.
@@ -590,6 +592,8 @@ impl Classes {
         let class = self.of.get(&(inst.mnemonic.clone(), inst.loads)).copied().unwrap_or(0);
         let latency = inst.kind.latency() + if inst.loads { 4.0 } else { 0.0 };
         let transfers = matches!(inst.kind, Kind::Branch | Kind::Jump | Kind::Call | Kind::Return);
+        let predicted =
+            matches!(inst.flow, Flow::Branch(_) | Flow::IndirectJump { .. } | Flow::IndirectCall { .. } | Flow::Return);
         Node {
             function,
             inst: ix,
@@ -601,6 +605,7 @@ impl Classes {
             latency,
             fused,
             transfers,
+            predicted,
         }
     }
 }

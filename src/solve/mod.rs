@@ -10,3 +10,5 @@ pub mod conserve;
 pub mod posterior;
 pub mod diagnose;
 pub mod gibbs;
+mod whole;
+pub use whole::{Answer, Evidence, Method, Settings, Solved, solve};

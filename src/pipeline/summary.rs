@@ -1,0 +1,195 @@
+//! What the tallies and the correction amount to: rows of the table, and the report.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::correct::Correction;
+use super::second::Second;
+use super::survey::Survey;
+use super::tally::{Count, Spot, Tally};
+use crate::export::{Context, InstructionRow};
+use crate::image::{ImageId, ImageState, Location, Svma, hex};
+use crate::options::Options;
+use crate::perfdata::AttrIx;
+use crate::report::{Distance, EventReport, FunctionShare, MissingImage, Report, Verdict};
+
+/// One row per event and instruction with samples before or after.
+pub fn rows(tally: &Tally, correction: &Correction) -> Vec<InstructionRow> {
+    let row = |(&(attr, spot), count): (&(AttrIx, Spot), &Count)| {
+        let (location, address) = match spot {
+            Spot::At(at) => (Some(at), at.svma.0),
+            Spot::Bare(address) => (None, address),
+        };
+        let known = location.and_then(|at| correction.intervals.get(&(attr, at)).copied());
+        let as_is = (count.fixed_weight as f64, count.fixed_weight as f64, untouched(correction, attr));
+        let (low, high, verdict) = known.unwrap_or(as_is);
+        InstructionRow {
+            attr,
+            location,
+            address,
+            raw_samples: count.raw_samples,
+            raw_weight: count.raw_weight,
+            fixed_samples: count.fixed_samples,
+            fixed_weight: count.fixed_weight,
+            low: low.max(0.0),
+            high,
+            verdict,
+        }
+    };
+    tally.spots.iter().map(row).collect()
+}
+
+fn untouched(correction: &Correction, attr: AttrIx) -> Verdict {
+    match correction.events.get(attr.0 as usize).map(|e| e.verdict) {
+        Some(Verdict::Exact) => Verdict::Exact,
+        _ => Verdict::Unchanged,
+    }
+}
+
+/// The report of a run.
+pub fn report(
+    options: &Options,
+    recording: Option<&Path>,
+    survey: &Survey,
+    correction: &Correction,
+    second: &Second<'_>,
+    context: &mut Context<'_>,
+) -> Report {
+    let events = (0..survey.events.len()).map(|ix| event(ix, survey, correction, &second.tally, context)).collect();
+    let mut warnings = survey.warnings.clone();
+    let mut warn = |n: u64, what: &str| {
+        if n > 0 {
+            warnings.push(format!("{n} samples {what}"));
+        }
+    };
+    warn(survey.undecodable, "could not be decoded and were copied as they are");
+    warn(second.stuck, "could not be moved where they belong and were left where they stand");
+    Report {
+        version: env!("CARGO_PKG_VERSION").into(),
+        corrected: options.correct,
+        input: options.input.display().to_string(),
+        output: recording.map(|p| p.display().to_string()),
+        outputs: options.side_outputs().map(|p| p.display().to_string()).collect(),
+        seed: options.seed,
+        solver: options.solver,
+        model: correction.model.clone(),
+        samples: survey.samples,
+        lost: survey.lost,
+        events,
+        regions: correction.regions.clone(),
+        missing: missing(survey),
+        warnings,
+    }
+}
+
+fn event(
+    ix: usize,
+    survey: &Survey,
+    correction: &Correction,
+    tally: &Tally,
+    context: &mut Context<'_>,
+) -> EventReport {
+    let attr = AttrIx(ix as u32);
+    let count = &survey.events[ix];
+    let outcome = &correction.events[ix];
+    let (bytes, instructions) = tally.distances(attr);
+    EventReport {
+        name: context.event_name(attr),
+        class: outcome.class,
+        samples: count.samples,
+        weight: count.weight,
+        moved: tally.moved.get(&attr).copied().unwrap_or(0),
+        distance: bytes.map(|bytes| Distance { bytes, instructions }),
+        verdict: outcome.verdict,
+        reason: outcome.reason.clone(),
+        functions: functions(attr, count.weight, survey, correction, tally, context),
+    }
+}
+
+/// What one function holds of an event.
+#[derive(Default)]
+struct Holding {
+    count: Count,
+    low: f64,
+    high: f64,
+}
+
+fn functions(
+    attr: AttrIx,
+    total: u64,
+    survey: &Survey,
+    correction: &Correction,
+    tally: &Tally,
+    context: &mut Context<'_>,
+) -> Vec<FunctionShare> {
+    let mut holdings: BTreeMap<Option<Location>, Holding> = BTreeMap::new();
+    let range = (attr, Spot::At(Location { image: ImageId(0), svma: Svma(0) }))..=(attr, Spot::Bare(u64::MAX));
+    for (&(_, spot), count) in tally.spots.range(range) {
+        let function = match spot {
+            Spot::At(at) => Some(start_of(survey, at)),
+            Spot::Bare(_) => None,
+        };
+        let holding = holdings.entry(function).or_default();
+        holding.count.raw_samples += count.raw_samples;
+        holding.count.raw_weight += count.raw_weight;
+        holding.count.fixed_samples += count.fixed_samples;
+        holding.count.fixed_weight += count.fixed_weight;
+    }
+    let total = total.max(1) as f64;
+    let mut shares: Vec<FunctionShare> = holdings
+        .into_iter()
+        .map(|(function, mut holding)| {
+            let weight = holding.count.fixed_weight as f64;
+            let spread = 1.645 * weight / (holding.count.fixed_samples.max(1) as f64).sqrt();
+            (holding.low, holding.high) = ((weight - spread).max(0.0), weight + spread);
+            if let Some(&(low, high)) = function.and_then(|f| correction.functions.get(&(attr, f))) {
+                (holding.low, holding.high) = (low.min(weight), high.max(weight));
+            }
+            share(function, &holding, total, context)
+        })
+        .collect();
+    shares.sort_by(|a, b| b.after.total_cmp(&a.after).then_with(|| a.name.cmp(&b.name)));
+    shares
+}
+
+fn start_of(survey: &Survey, at: Location) -> Location {
+    let function = survey.images.get(at.image).function_at(at.svma);
+    Location { image: at.image, svma: function.map_or(Svma(at.svma.0 & !0xfff), |f| f.start) }
+}
+
+fn share(function: Option<Location>, holding: &Holding, total: f64, context: &mut Context<'_>) -> FunctionShare {
+    let symbol = function.and_then(|at| context.names.symbol(at));
+    FunctionShare {
+        name: symbol.map_or_else(|| "[unknown]".into(), |s| s.name.clone()),
+        image: function.map_or_else(String::new, |at| context.names.path(at.image)),
+        samples: holding.count.fixed_samples,
+        before: holding.count.raw_weight as f64 / total,
+        after: holding.count.fixed_weight as f64 / total,
+        low: holding.low / total,
+        high: (holding.high / total).min(1.0),
+    }
+}
+
+/// Binaries with samples that were not found.
+fn missing(survey: &Survey) -> Vec<MissingImage> {
+    let mut samples: BTreeMap<ImageId, u64> = BTreeMap::new();
+    for cell in &survey.cells {
+        *samples.entry(cell.at.image).or_default() += cell.samples;
+    }
+    let mut missing: Vec<MissingImage> = samples
+        .into_iter()
+        .filter_map(|(id, samples)| {
+            let image = survey.images.get(id);
+            let ImageState::Missing(why) = image.state() else { return None };
+            Some(MissingImage {
+                path: image.path.clone(),
+                build_id: image.build_id.as_deref().map(hex),
+                samples,
+                reason: why.to_string(),
+                remedy: why.advice().into(),
+            })
+        })
+        .collect();
+    missing.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.path.cmp(&b.path)));
+    missing
+}
