@@ -10,5 +10,7 @@ pub mod conserve;
 pub mod posterior;
 pub mod diagnose;
 pub mod gibbs;
+pub mod circuits;
+pub mod ics;
 mod whole;
 pub use whole::{Answer, Evidence, Method, Settings, Solved, solve};
