@@ -16,6 +16,8 @@ use crate::skid::assemble::Folded;
 use crate::solve::diagnose::quantile;
 use crate::solve::{Answer, Evidence, Method, Settings, Solved};
 
+const UNREAD: &str = "none of its code could be read";
+
 /// A cell's samples and where they go.
 pub struct Assigned {
     /// Which of [`Correction::places`].
@@ -82,9 +84,13 @@ pub fn correct(file: &PerfFile, survey: &Survey, options: &Options, progress: &d
     let program = linking::link(survey);
     let desk = Desk { survey, program: &program, kinds: &kinds };
     let evidence = desk.evidence();
+    if evidence.retired.is_empty() && evidence.time.is_none() {
+        active.iter().for_each(|&ix| correction.events[ix].reason = without_evidence(&kinds, survey, ix).into());
+        return correction;
+    }
     let settings = Settings { method: method(options.solver), skid: options.skid, seed: options.seed };
     let solved = crate::solve::solve(&program, &evidence, &settings, progress);
-    correction.model = desk.model(&solved, options);
+    correction.model = desk.model(&solved, options).filter(|_| !solved.answers.is_empty());
     for (region, answer) in solved.answers.iter().enumerate() {
         correction.places.push(answer.model.region.nodes.iter().map(|n| at(program.place(n.function, n.inst))).collect());
         for &event in &active {
@@ -105,6 +111,17 @@ fn first_outcome(kind: &Kind) -> Outcome {
 fn is_late(kind: &Kind, survey: &Survey, ix: usize) -> bool {
     let class = matches!(kind.class, Class::Time | Class::Retirement | Class::Occurrence);
     class && survey.events[ix].samples > survey.events[ix].elsewhere
+}
+
+/// Why nothing can be solved for an event.
+fn without_evidence(kinds: &[Kind], survey: &Survey, ix: usize) -> &'static str {
+    let read = |c: &super::survey::Cell| survey.images.get(c.at.image).class().is_some();
+    match survey.cells.iter().any(|c| c.attr.0 as usize == ix && read(c)) {
+        true if kinds[ix].class == Class::Occurrence => {
+            "what ran how often is not known: record cycles or instructions beside it"
+        }
+        _ => UNREAD,
+    }
 }
 
 fn method(solver: Solver) -> Method {
@@ -134,7 +151,7 @@ impl Desk<'_> {
         let of = |class: Class| (0..self.kinds.len()).filter(move |&ix| self.kinds[ix].class == class);
         Evidence {
             retired: of(Class::Retirement).map(|ix| self.folded(ix)).filter(|f| !f.weight.is_empty()).collect(),
-            time: of(Class::Time).map(|ix| self.folded(ix)).max_by(|a, b| a.weight.values().sum::<f64>().total_cmp(&b.weight.values().sum())),
+            time: of(Class::Time).map(|ix| self.folded(ix)).filter(|f| !f.weight.is_empty()).max_by(|a, b| a.weight.values().sum::<f64>().total_cmp(&b.weight.values().sum())),
         }
     }
 
@@ -262,7 +279,7 @@ impl Desk<'_> {
             _ => Verdict::Mixed,
         };
         outcome.reason = match (kind.class, verdicts.is_empty()) {
-            (_, true) => "none of its code could be read".into(),
+            (_, true) => UNREAD.into(),
             (Class::Time, _) if solved.reporting.late => "each sample is given to the instruction waited for, one before".into(),
             (Class::Time, _) => "its samples stand on the instructions waited for already".into(),
             _ => kind.reason.into(),
