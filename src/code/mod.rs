@@ -16,7 +16,7 @@ mod program;
 pub use cfg::{Block, BlockIx, Cfg, Edge, EdgeKind, Exit};
 pub use decode::{Bitness, decode};
 pub use dominators::Dominators;
-pub use explore::{Function, Source, explore};
+pub use explore::{Function, Source, discover, explore};
 pub use inst::{Flow, Idiom, Inst, Kind, Registers};
 pub use loops::{Loop, LoopIx, Loops};
 pub use program::{CallSite, FunctionIx, Linker, Place, Program, Seen, Target};

@@ -13,6 +13,7 @@ use crate::perfdata::{AttrIx, PerfFile};
 use crate::progress::Progress;
 use crate::report::{self, Class, Verdict};
 use crate::skid::assemble::Folded;
+use crate::skid::lag;
 use crate::solve::diagnose::quantile;
 use crate::solve::{Answer, Evidence, Method, Settings, Solved};
 
@@ -84,7 +85,9 @@ pub fn correct(file: &PerfFile, survey: &Survey, options: &Options, progress: &d
     let evidence = desk.evidence();
     let settings = Settings { method: method(options.solver), skid: options.skid, seed: options.seed };
     let solved = crate::solve::solve(&program, &evidence, &settings, progress);
-    correction.model = desk.model(&solved, options);
+    if active.iter().any(|&e| kinds[e].class != Class::Time) {
+        correction.model = Some(model(&solved, options));
+    }
     for (region, answer) in solved.answers.iter().enumerate() {
         correction.places.push(answer.model.region.nodes.iter().map(|n| at(program.place(n.function, n.inst))).collect());
         for &event in &active {
@@ -114,6 +117,11 @@ fn method(solver: Solver) -> Method {
         Solver::Flow => Method::Flow,
         Solver::Ics => Method::Ics,
     }
+}
+
+fn model(solved: &Solved, options: &Options) -> report::Model {
+    let interval = options.skid.is_none().then(|| [solved.skid.quantile(0.05), solved.skid.quantile(0.95)]);
+    report::Model { skid_cycles: solved.skid.mean(), interval, late: Some(solved.reporting.late) }
 }
 
 /// A place of the program as a location.
@@ -149,19 +157,13 @@ impl Desk<'_> {
         Folded { weight, period: count.weight as f64 / count.samples.max(1) as f64, counts: self.kinds[event].causes }
     }
 
-    fn model(&self, solved: &Solved, options: &Options) -> Option<report::Model> {
-        let interval = options.skid.is_none().then(|| [solved.skid.quantile(0.05), solved.skid.quantile(0.95)]);
-        Some(report::Model { skid_cycles: solved.skid.mean(), interval, late: Some(solved.reporting.late) })
-    }
-
     /// Plans one event in one region.
     fn plan(&self, event: AttrIx, region: usize, answer: &Answer, solved: &Solved, correction: &mut Correction) {
         let rows = self.rows(event, answer);
         if rows.is_empty() {
             return;
         }
-        let kind = &self.kinds[event.0 as usize];
-        let (coupling, wanted) = self.causes(kind, &rows, answer, solved);
+        let (coupling, wanted) = self.causes(event, &rows, answer, solved);
         let routes = Routes::new(self, answer);
         let plan = Plan::make(&rows, &coupling, wanted.as_deref(), |row, to| routes.find(row, to));
         self.note_intervals(event, region, answer, &placed(&rows, &plan, &correction.places[region]), correction);
@@ -182,10 +184,14 @@ impl Desk<'_> {
     }
 
     /// Possible causes of each report, and the totals to aim at.
-    fn causes(&self, kind: &Kind, rows: &[Row], answer: &Answer, solved: &Solved) -> (Coupling, Option<Vec<f64>>) {
+    fn causes(&self, event: AttrIx, rows: &[Row], answer: &Answer, solved: &Solved) -> (Coupling, Option<Vec<f64>>) {
         let region = &answer.model.region;
+        let kind = &self.kinds[event.0 as usize];
+        let mut reported = vec![0.0; region.nodes.len()];
+        rows.iter().for_each(|r| reported[r.node] += r.weight);
         if kind.class == Class::Time {
-            return (by_waiting(region, &answer.rates, solved.reporting), None);
+            let second = lag::second(self.program, &self.folded(event.0 as usize));
+            return (by_waiting(region, &answer.rates, solved.reporting, second, &reported), None);
         }
         let executions: Vec<f64> = region
             .nodes
@@ -197,8 +203,6 @@ impl Desk<'_> {
         if kind.class == Class::Retirement {
             return (coupling, Some(executions));
         }
-        let mut reported = vec![0.0; region.nodes.len()];
-        rows.iter().for_each(|r| reported[r.node] += r.weight);
         let caused = deconvolve(&coupling, &reported, &executions);
         (coupling, Some(caused))
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use super::survey::Survey;
-use crate::code::{Bitness, Flow, Function, Linker, Place, Program, Seen, Source, explore};
+use crate::code::{Bitness, Flow, Function, Linker, Place, Program, Seen, Source, discover, explore};
 use crate::image::{Class, Image, ImageId, Images, Location, PltTarget, Svma};
 
 /// Functions with a smaller share of every event's samples are left alone.
@@ -87,9 +87,11 @@ fn function_around(images: &Images, at: Location) -> Option<Range> {
 fn decode(images: &Images, wanted: &BTreeMap<Range, Vec<u64>>) -> Vec<(u32, Function)> {
     let one = |(&(space, start, end), known): (&Range, &Vec<u64>)| {
         let image = images.get(ImageId(space));
-        (space, explore(&Code(image), start..end, known))
+        let named = image.function_at(Svma(start)).is_some_and(|f| f.start.0 == start);
+        let decoded = if named { explore } else { discover };
+        (space, decoded(&Code(image), start..end, known))
     };
-    wanted.par_iter().map(one).collect()
+    wanted.par_iter().map(one).filter(|(_, f)| !f.insts.is_empty()).collect()
 }
 
 /// Small functions that sampled ones call directly: too short to catch a sample, long enough to run.

@@ -12,6 +12,7 @@ pub mod assemble;
 pub mod circulation;
 pub mod hold;
 pub mod kernel;
+pub mod lag;
 pub mod likelihood;
 pub mod region;
 pub mod sparse;
