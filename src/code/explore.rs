@@ -173,21 +173,9 @@ fn opaque(address: u64) -> Inst {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
+    use super::super::testing::Bytes;
     use super::*;
-
-    /// Bytes at an address, for tests.
-    pub(crate) struct Bytes(pub u64, pub Vec<u8>);
-
-    impl Source for Bytes {
-        fn bitness(&self) -> Bitness {
-            Bitness::Bits64
-        }
-        fn read(&self, address: u64, len: usize) -> Vec<u8> {
-            let skip = address.wrapping_sub(self.0) as usize;
-            self.1.get(skip..).map(|b| b[..b.len().min(len)].to_vec()).unwrap_or_default()
-        }
-    }
 
     #[test]
     fn code_after_an_unconditional_jump_is_found_only_where_it_is_reached() {

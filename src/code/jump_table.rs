@@ -103,7 +103,8 @@ fn constant(before: &[&Inst], reg: u8) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::explore::{explore, tests::Bytes};
+    use super::super::explore::explore;
+    use super::super::testing::Bytes;
 
     #[test]
     fn a_relative_table_is_read_to_its_bound() {

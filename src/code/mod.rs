@@ -12,6 +12,8 @@ mod inst;
 mod jump_table;
 mod loops;
 mod program;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use cfg::{Block, BlockIx, Cfg, Edge, EdgeKind, Exit};
 pub use decode::{Bitness, decode};

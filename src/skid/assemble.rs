@@ -107,7 +107,11 @@ pub fn model(
 }
 
 fn observation(region: &Region, event: &Folded) -> Observation {
-    Observation { weight: event.at(region), period: event.period, counts: region.nodes.iter().map(|n| event.counts.includes(n)).collect() }
+    Observation {
+        weight: event.at(region),
+        period: event.period,
+        counts: region.nodes.iter().map(|n| event.counts.includes(n)).collect(),
+    }
 }
 
 /// Blocks of `functions` worth keeping: those that hold a noticeable share of `total` by `load` (function, block), and what
@@ -124,8 +128,11 @@ pub fn hot(
     let own: BTreeSet<FunctionIx> = hot.iter().map(|h| h.0).collect();
     let below = closure(program, &own, |c, t| (c, t));
     let above = closure(program, &own, |c, t| (t, c));
-    let reached: BTreeSet<FunctionIx> =
-        functions.iter().copied().filter(|f| own.contains(f) || (below.contains(f) && above.contains(f))).collect();
+    let reached: BTreeSet<FunctionIx> = functions
+        .iter()
+        .copied()
+        .filter(|f| own.contains(f) || (below.contains(f) && above.contains(f)))
+        .collect();
     hot.extend(reached.iter().map(|&f| (f, 0)));
     for call in program.calls.iter().filter(|c| reached.contains(&c.caller)) {
         if call.targets.iter().any(|t| reached.contains(&t.function)) {
@@ -169,7 +176,11 @@ fn open_ways_out(program: &Program, f: FunctionIx, hot: &mut BTreeSet<(FunctionI
             for edge in cfg.successors(at) {
                 if edge.to != block && !came.contains_key(&edge.to) {
                     came.insert(edge.to, at);
-                    if hot.contains(&(f, edge.to)) { queue.push_front(edge.to) } else { queue.push_back(edge.to) }
+                    if hot.contains(&(f, edge.to)) {
+                        queue.push_front(edge.to)
+                    } else {
+                        queue.push_back(edge.to)
+                    }
                 }
             }
         }

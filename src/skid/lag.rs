@@ -20,7 +20,8 @@ pub fn second(program: &Program, time: &Folded) -> f64 {
     for (f, (_, function)) in program.functions.iter().enumerate() {
         for (ix, triple) in function.insts.windows(3).enumerate() {
             if divides(&triple[0]) && follows(&triple[0], &triple[1]) && follows(&triple[1], &triple[2]) {
-                let samples = |behind: usize| time.weight.get(&(f, ix + behind)).copied().unwrap_or(0.0) / time.period;
+                let samples =
+                    |behind: usize| time.weight.get(&(f, ix + behind)).copied().unwrap_or(0.0) / time.period;
                 one += samples(1);
                 two += samples(2);
             }
@@ -43,32 +44,14 @@ fn follows(inst: &Inst, next: &Inst) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::code::{Bitness, Linker, Place, Source, explore};
+    use crate::code::explore;
+    use crate::code::testing::{Bytes, NoStubs};
     use crate::skid::assemble::Counts;
-
-    struct Bytes(Vec<u8>);
-    impl Source for Bytes {
-        fn bitness(&self) -> Bitness {
-            Bitness::Bits64
-        }
-        fn read(&self, address: u64, len: usize) -> Vec<u8> {
-            self.0.get(address as usize..).map(|b| b[..b.len().min(len)].to_vec()).unwrap_or_default()
-        }
-    }
-    struct NoStubs;
-    impl Linker for NoStubs {
-        fn stub(&self, _: Place) -> Option<Place> {
-            None
-        }
-        fn cell(&self, _: Place) -> Option<Place> {
-            None
-        }
-    }
 
     /// `div %rcx; add $1,%rcx; add %rax,%r8; nop; ret` with these samples on each.
     fn with(samples: [f64; 4]) -> f64 {
         let code = vec![0x48, 0xf7, 0xf1, 0x48, 0x83, 0xc1, 0x01, 0x49, 0x01, 0xc0, 0x90, 0xc3];
-        let function = explore(&Bytes(code), 0..12, &[]);
+        let function = explore(&Bytes(0, code), 0..12, &[]);
         let program = Program::link(vec![(0, function)], &NoStubs, &[], false);
         let weight = samples.iter().enumerate().map(|(ix, n)| ((0, ix), n * 7.0)).collect();
         second(&program, &Folded { weight, period: 7.0, counts: Counts::Instructions })
