@@ -2,15 +2,13 @@
 
 use rayon::prelude::*;
 
+use super::Coupling;
 use super::deconvolve::deconvolve;
 use crate::skid::hold::{Reporting, each_step};
 use crate::skid::{Holds, Kernel, Rates, Region, Skid};
 
 /// Causes less likely than this share of a report's likeliest are dropped.
 const LEAST: f64 = 1e-5;
-
-/// For each node reported, its possible causes (node, joint weight), by node.
-pub type Coupling = Vec<Vec<(usize, f64)>>;
 
 /// Causes of an event that overflows behind the executions in `origin` (per node) and is reported after `skid`.
 pub fn by_overflow(

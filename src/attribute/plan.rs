@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
+use super::Coupling;
 use super::balance::balance;
-use super::couple::Coupling;
 use super::quota::quotas;
 use super::route::Route;
 

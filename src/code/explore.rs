@@ -4,22 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::cfg::Cfg;
-use super::decode::{Bitness, decode};
+use super::decode::decode;
 use super::dominators::Dominators;
 use super::inst::{Flow, Inst, Kind};
 use super::jump_table;
 use super::loops::Loops;
+use super::source::Source;
 
 /// Functions larger than this are read only up to here; none is that large but by a damaged symbol table.
 const LARGEST_FUNCTION: u64 = 4 << 20;
-
-/// Where code bytes and tables are read from.
-pub trait Source {
-    /// Which instruction set the code is of.
-    fn bitness(&self) -> Bitness;
-    /// Up to `len` bytes at `address`, fewer or none where the image has no more.
-    fn read(&self, address: u64, len: usize) -> Vec<u8>;
-}
 
 /// A function's code.
 #[derive(Clone, Debug)]

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::explore::Source;
 use super::inst::{Idiom, Inst};
+use super::source::Source;
 
 /// How far back, in instructions, the table's address and the bound are looked for.
 const LOOK_BACK: usize = 24;
