@@ -81,7 +81,12 @@ pub struct Program {
 impl Program {
     /// Links `functions`. `seen` may hold calls between places that are no function here; those are ignored. Where it is
     /// `complete`, as with callchains, an indirect call that was not seen to enter a function does not enter it.
-    pub fn link(functions: Vec<(u32, Function)>, linker: &dyn Linker, seen: &[Seen], complete: bool) -> Program {
+    pub fn link(
+        functions: Vec<(u32, Function)>,
+        linker: &dyn Linker,
+        seen: &[Seen],
+        complete: bool,
+    ) -> Program {
         let entry = |(ix, (space, f)): (usize, &(u32, Function))| {
             (Place { space: *space, address: f.range.start }, ix)
         };

@@ -55,7 +55,8 @@ pub fn report(
     second: &Second<'_>,
     context: &mut Context<'_>,
 ) -> Report {
-    let events = (0..survey.events.len()).map(|ix| event(ix, survey, correction, &second.tally, context)).collect();
+    let events =
+        (0..survey.events.len()).map(|ix| event(ix, survey, correction, &second.tally, context)).collect();
     let mut warnings = survey.warnings.clone();
     let mut warn = |n: u64, what: &str| {
         if n > 0 {
@@ -123,7 +124,8 @@ fn functions(
     context: &mut Context<'_>,
 ) -> Vec<FunctionShare> {
     let mut holdings: BTreeMap<Option<Location>, Holding> = BTreeMap::new();
-    let range = (attr, Spot::At(Location { image: ImageId(0), svma: Svma(0) }))..=(attr, Spot::Bare(u64::MAX));
+    let range =
+        (attr, Spot::At(Location { image: ImageId(0), svma: Svma(0) }))..=(attr, Spot::Bare(u64::MAX));
     for (&(_, spot), count) in tally.spots.range(range) {
         let function = match spot {
             Spot::At(at) => Some(start_of(survey, at)),
@@ -157,7 +159,12 @@ fn start_of(survey: &Survey, at: Location) -> Location {
     Location { image: at.image, svma: function.map_or(Svma(at.svma.0 & !0xfff), |f| f.start) }
 }
 
-fn share(function: Option<Location>, holding: &Holding, total: f64, context: &mut Context<'_>) -> FunctionShare {
+fn share(
+    function: Option<Location>,
+    holding: &Holding,
+    total: f64,
+    context: &mut Context<'_>,
+) -> FunctionShare {
     let symbol = function.and_then(|at| context.names.symbol(at));
     FunctionShare {
         name: symbol.map_or_else(|| "[unknown]".into(), |s| s.name.clone()),

@@ -14,6 +14,7 @@ pub mod hold;
 pub mod kernel;
 pub mod likelihood;
 pub mod region;
+pub mod reporting;
 pub mod sparse;
 
 pub use circulation::{Circulation, Rates};
