@@ -15,6 +15,7 @@ pub mod kernel;
 pub mod lag;
 pub mod likelihood;
 pub mod region;
+pub mod reporting;
 pub mod sparse;
 
 pub use circulation::{Circulation, Rates};
