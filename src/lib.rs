@@ -12,7 +12,6 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-
 // in the order in which a sample passes them
 pub mod perfdata;
 pub mod image;

@@ -24,10 +24,7 @@ fn read(file: &File) -> Outcome {
     let opened = match PerfFile::from_file(file.try_clone().unwrap()) {
         Ok(opened) => opened,
         Err(error) => {
-            return Outcome {
-                complaints: vec![told(&error)],
-                ..outcome
-            };
+            return Outcome { complaints: vec![told(&error)], ..outcome };
         }
     };
     let mut records = opened.records().unwrap();
@@ -40,17 +37,9 @@ fn read(file: &File) -> Outcome {
         match opened.sample(&record) {
             Ok(Some(sample)) => {
                 outcome.samples += 1;
-                let parts = (
-                    sample.callchain.iter().count(),
-                    sample.branches.iter().count(),
-                );
+                let parts = (sample.callchain.iter().count(), sample.branches.iter().count());
                 assert!(8 * parts.0 + 24 * parts.1 <= record.bytes.len());
-                assert!(
-                    sample
-                        .callchain
-                        .part(sample.mode)
-                        .is_none_or(|p| p.end <= parts.0)
-                );
+                assert!(sample.callchain.part(sample.mode).is_none_or(|p| p.end <= parts.0));
             }
             Ok(None) => drop(opened.sideband(&record)),
             Err(error) => {
@@ -89,13 +78,7 @@ fn copy(input: &PerfFile, failed: bool) {
     let mut out = std::io::Cursor::new(Vec::new());
     let done = rewrite(input, &mut out, &Silent, |_, s| {
         n += 1;
-        Some(Patch {
-            ip: s.ip ^ 1,
-            drop: 1,
-            push: vec![n, n],
-            exact: true,
-            user_regs_ip: Some(n),
-        })
+        Some(Patch { ip: s.ip ^ 1, drop: 1, push: vec![n, n], exact: true, user_regs_ip: Some(n) })
     });
     assert_eq!(done.is_err(), failed);
     if let Ok(done) = done {
@@ -109,10 +92,7 @@ fn temporary(bytes: &[u8]) -> File {
 
 #[test]
 fn a_file_cut_at_any_length_gives_what_is_there_or_an_error() {
-    for name in [
-        "lpd-sleep.data",
-        "quipper-piped.header_features_aligned-6.12.data",
-    ] {
+    for name in ["lpd-sleep.data", "quipper-piped.header_features_aligned-6.12.data"] {
         let bytes = std::fs::read(testdata(name)).unwrap();
         let file = temporary(&bytes);
         let whole = read(&file).samples;
@@ -120,16 +100,10 @@ fn a_file_cut_at_any_length_gives_what_is_there_or_an_error() {
         for len in (0..bytes.len()).rev() {
             file.set_len(len as u64).unwrap();
             let outcome = read(&file);
-            assert!(
-                outcome.samples <= before,
-                "{name} cut to {len} has more samples than cut less"
-            );
+            assert!(outcome.samples <= before, "{name} cut to {len} has more samples than cut less");
             // Only the end of a stream can be where a record ends.
             let silent = outcome.complaints.is_empty();
-            assert!(
-                !silent || name.contains("piped"),
-                "{name} cut to {len} without a word"
-            );
+            assert!(!silent || name.contains("piped"), "{name} cut to {len} without a word");
             before = outcome.samples;
         }
         assert_eq!(before, 0);
@@ -163,43 +137,19 @@ impl Dice {
     }
 }
 
-const NASTY: [u64; 12] = [
-    0,
-    1,
-    7,
-    8,
-    16,
-    0xffff,
-    0x7fff_ffff,
-    0xffff_ffff,
-    1 << 32,
-    1 << 61,
-    i64::MAX as u64,
-    u64::MAX,
-];
+const NASTY: [u64; 12] =
+    [0, 1, 7, 8, 16, 0xffff, 0x7fff_ffff, 0xffff_ffff, 1 << 32, 1 << 61, i64::MAX as u64, u64::MAX];
 
 /// Changes up to six places, half of them in the header and what directly follows it.
 fn damage(bytes: &mut [u8], dice: &mut Dice) {
     for _ in 0..=dice.below(6) {
-        let range = if dice.below(2) == 0 {
-            bytes.len().min(600)
-        } else {
-            bytes.len()
-        };
+        let range = if dice.below(2) == 0 { bytes.len().min(600) } else { bytes.len() };
         let at = dice.below(range);
         match dice.below(4) {
             0 => bytes[at] ^= 1 << dice.below(8),
             1 => bytes[at] = dice.next() as u8,
-            2 => put(
-                bytes,
-                at & !7,
-                &NASTY[dice.below(NASTY.len())].to_le_bytes(),
-            ),
-            _ => put(
-                bytes,
-                at & !1,
-                &(NASTY[dice.below(NASTY.len())] as u16).to_le_bytes(),
-            ),
+            2 => put(bytes, at & !7, &NASTY[dice.below(NASTY.len())].to_le_bytes()),
+            _ => put(bytes, at & !1, &(NASTY[dice.below(NASTY.len())] as u16).to_le_bytes()),
         }
     }
 }
@@ -233,10 +183,7 @@ fn thousands_of_damaged_recordings_are_read_or_refused() {
         let found = damaged_variants(&bytes, times, 0x9e37_79b9_7f4a_7c15 + i as u64);
         (n, complained, samples) = (n + times, complained + found.0, samples + found.1);
     }
-    assert!(
-        n > 4000 && complained > n / 10 && samples > 0,
-        "{complained} of {n}, {samples} samples"
-    );
+    assert!(n > 4000 && complained > n / 10 && samples > 0, "{complained} of {n}, {samples} samples");
 }
 
 #[test]
@@ -244,13 +191,8 @@ fn thousands_of_damaged_recordings_made_by_hand_are_read_or_refused() {
     for big in [false, true] {
         let r = example(big);
         let mut flat = r.clone();
-        flat.records
-            .retain(|record| record.len() < 120 && !record[..4].contains(&71));
-        for bytes in [
-            r.file(),
-            r.pipe(),
-            flat.compressed(kinds::COMPRESSED, 9).pipe(),
-        ] {
+        flat.records.retain(|record| record.len() < 120 && !record[..4].contains(&71));
+        for bytes in [r.file(), r.pipe(), flat.compressed(kinds::COMPRESSED, 9).pipe()] {
             damaged_variants(&bytes, 1000, 77);
         }
     }
@@ -260,12 +202,7 @@ fn thousands_of_damaged_recordings_made_by_hand_are_read_or_refused() {
 fn sections_that_state_huge_sizes_do_not_ask_for_memory() {
     let bytes = example(false).file();
     let attrs_at = 24;
-    for (at, size) in [
-        (attrs_at + 8, u64::MAX),
-        (48, u64::MAX),
-        (attrs_at + 8, 1 << 40),
-        (16, 1 << 40),
-    ] {
+    for (at, size) in [(attrs_at + 8, u64::MAX), (48, u64::MAX), (attrs_at + 8, 1 << 40), (16, 1 << 40)] {
         let mut bad = bytes.clone();
         put(&mut bad, at, &size.to_le_bytes());
         let outcome = read(&temporary(&bad));
@@ -284,11 +221,7 @@ fn events_that_all_claim_the_same_ids_are_refused() {
         put(&mut bytes, at + 8, &40_000u64.to_le_bytes());
     }
     let outcome = read(&temporary(&bytes));
-    assert!(
-        outcome.complaints[0].contains("more ids than"),
-        "{:?}",
-        outcome.complaints
-    );
+    assert!(outcome.complaints[0].contains("more ids than"), "{:?}", outcome.complaints);
 }
 
 #[test]
@@ -342,11 +275,7 @@ fn the_last_record_of_compressed_data_comes_out_however_much_they_expand() {
 
 #[test]
 fn other_formats_are_refused_by_name() {
-    let open = |bytes: &[u8]| {
-        PerfFile::from_file(temporary(bytes))
-            .unwrap_err()
-            .to_string()
-    };
+    let open = |bytes: &[u8]| PerfFile::from_file(temporary(bytes)).unwrap_err().to_string();
     assert!(open(b"PERFFILE\x68\0\0\0\0\0\0\0").contains("first version"));
     assert!(open(b"\x7fELF\x02\x01\x01\0").contains("not a perf.data"));
     assert!(open(b"").contains("not a perf.data"));
@@ -358,12 +287,8 @@ fn other_formats_are_refused_by_name() {
     r.features.insert(2, (24, vec![1; 8]));
     r.features.retain(|&(bit, _)| bit != 18);
     file.write_all(&r.file()).unwrap();
-    let error = PerfFile::open(&dir.path().join("data"))
-        .unwrap_err()
-        .to_string();
+    let error = PerfFile::open(&dir.path().join("data")).unwrap_err().to_string();
     assert!(error.contains("directory format"), "{error}");
-    let error = PerfFile::open(&dir.path().join("none"))
-        .unwrap_err()
-        .to_string();
+    let error = PerfFile::open(&dir.path().join("none")).unwrap_err().to_string();
     assert!(error.contains("none"), "{error}");
 }

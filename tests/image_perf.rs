@@ -5,9 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
-use skidconv::image::{
-    AddressSpaces, FunctionSource, Images, SearchPath, Symbolizer, When, Wholesym,
-};
+use skidconv::image::{AddressSpaces, FunctionSource, Images, SearchPath, Symbolizer, When, Wholesym};
 use skidconv::perfdata::{CpuMode, PerfFile};
 
 /// A program that spends its time in its own functions, in the C library, in a child by fork and in a child by exec.
@@ -60,10 +58,7 @@ fn addresses_resolve_to_what_perf_script_says() {
     let program = dir.path().join("program");
     compile(dir.path(), &program);
     if let Err(why) = record(&data, &program) {
-        assert!(
-            std::env::var_os("SKIDCONV_REQUIRE_PERF").is_none(),
-            "perf is required: {why}"
-        );
+        assert!(std::env::var_os("SKIDCONV_REQUIRE_PERF").is_none(), "perf is required: {why}");
         eprintln!("skipped, perf cannot record here: {why}");
         return;
     }
@@ -73,24 +68,12 @@ fn addresses_resolve_to_what_perf_script_says() {
         compared.add(&key, ours, &expected);
     }
     eprintln!("{compared:?}");
-    assert!(
-        compared.samples > 500,
-        "too few samples to tell: {compared:?}"
-    );
-    assert!(
-        compared.named * 10 > compared.samples * 8,
-        "most samples have names: {compared:?}"
-    );
+    assert!(compared.samples > 500, "too few samples to tell: {compared:?}");
+    assert!(compared.named * 10 > compared.samples * 8, "most samples have names: {compared:?}");
     assert_eq!(compared.other_file, Vec::new());
     assert_eq!(compared.other_name, Vec::new());
-    let processes = expected
-        .keys()
-        .map(|key| key.0)
-        .collect::<std::collections::HashSet<_>>();
-    assert!(
-        processes.len() >= 3,
-        "the program, its fork and its exec: {processes:?}"
-    );
+    let processes = expected.keys().map(|key| key.0).collect::<std::collections::HashSet<_>>();
+    assert!(processes.len() >= 3, "the program, its fork and its exec: {processes:?}");
 }
 
 #[derive(Debug, Default)]
@@ -106,8 +89,7 @@ impl Compared {
         let theirs = &expected[key];
         self.samples += 1;
         if ours.file != theirs.file {
-            self.other_file
-                .push((*key, ours.file.clone(), theirs.file.clone()));
+            self.other_file.push((*key, ours.file.clone(), theirs.file.clone()));
         } else if let (Some(_), Some(_)) = (&ours.name, &theirs.name) {
             self.named += 1;
             if ours != *theirs {
@@ -120,29 +102,16 @@ impl Compared {
 fn compile(dir: &Path, program: &Path) {
     let source = dir.join("program.c");
     std::fs::write(&source, PROGRAM).unwrap();
-    let status = Command::new("cc")
-        .args(["-O1", "-g", "-o"])
-        .arg(program)
-        .arg(&source)
-        .status();
+    let status = Command::new("cc").args(["-O1", "-g", "-o"]).arg(program).arg(&source).status();
     assert!(status.expect("cc is required").success());
 }
 
 fn record(data: &Path, program: &Path) -> Result<(), String> {
     let mut perf = Command::new("perf");
-    perf.args([
-        "record",
-        "-q",
-        "-e",
-        "cpu-clock:u",
-        "-c",
-        "100003",
-        "-g",
-        "-o",
-    ])
-    .arg(data)
-    .arg("--")
-    .arg(program);
+    perf.args(["record", "-q", "-e", "cpu-clock:u", "-c", "100003", "-g", "-o"])
+        .arg(data)
+        .arg("--")
+        .arg(program);
     let output = perf.output().map_err(|error| error.to_string())?;
     match output.status.success() && data.exists() {
         true => Ok(()),
@@ -152,25 +121,11 @@ fn record(data: &Path, program: &Path) -> Result<(), String> {
 
 /// `tid time: ip name+0xoffset (file)`.
 fn perf_script(data: &Path) -> HashMap<Key, Place> {
-    let fields = [
-        "script",
-        "-G",
-        "--ns",
-        "--no-demangle",
-        "--no-inline",
-        "-F",
-        "tid,time,ip,sym,symoff,dso",
-        "-i",
-    ];
-    let output = Command::new("perf")
-        .args(fields)
-        .arg(data)
-        .output()
-        .unwrap();
+    let fields =
+        ["script", "-G", "--ns", "--no-demangle", "--no-inline", "-F", "tid,time,ip,sym,symoff,dso", "-i"];
+    let output = Command::new("perf").args(fields).arg(data).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    text.lines()
-        .map(|line| parse(line).unwrap_or_else(|| panic!("{line}")))
-        .collect()
+    text.lines().map(|line| parse(line).unwrap_or_else(|| panic!("{line}"))).collect()
 }
 
 fn parse(line: &str) -> Option<(Key, Place)> {
@@ -184,23 +139,12 @@ fn parse(line: &str) -> Option<(Key, Place)> {
     let (name, offset) = match symbol.rsplit_once("+0x") {
         // A stub that jumps to what a resolver chose has no name there.
         Some((name, offset)) if name != "@plt" => {
-            let name = if name.ends_with("@plt") {
-                name
-            } else {
-                name.split('@').next()?
-            };
+            let name = if name.ends_with("@plt") { name } else { name.split('@').next()? };
             (Some(name.to_owned()), u64::from_str_radix(offset, 16).ok()?)
         }
         _ => (None, 0),
     };
-    Some((
-        (tid, time, ip),
-        Place {
-            file: file.to_owned(),
-            name,
-            offset,
-        },
-    ))
+    Some(((tid, time, ip), Place { file: file.to_owned(), name, offset }))
 }
 
 fn resolve(data: &Path) -> Vec<(Key, Place)> {
@@ -225,15 +169,9 @@ fn resolve(data: &Path) -> Vec<(Key, Place)> {
         if sample.mode != CpuMode::User {
             continue;
         }
-        let at = When {
-            time: sample.time,
-            ordinal: record.ordinal,
-        };
+        let at = When { time: sample.time, ordinal: record.ordinal };
         let key = (sample.tid, sample.time.unwrap(), sample.ip);
-        places.push((
-            key,
-            place(&spaces, &images, &mut names, sample.pid, at, sample.ip),
-        ));
+        places.push((key, place(&spaces, &images, &mut names, sample.pid, at, sample.ip)));
     }
     places
 }
@@ -246,11 +184,7 @@ fn place(
     at: When,
     ip: u64,
 ) -> Place {
-    let unknown = Place {
-        file: "[unknown]".into(),
-        name: None,
-        offset: 0,
-    };
+    let unknown = Place { file: "[unknown]".into(), name: None, offset: 0 };
     let Some(mapped) = spaces.resolve(CpuMode::User, pid, at, ip) else {
         return unknown;
     };
@@ -258,29 +192,15 @@ fn place(
     let Some(location) = images.location(&mapped) else {
         return unknown;
     };
-    assert_eq!(
-        images.address(&mapped.mapping, location.svma),
-        Some(ip),
-        "there and back again"
-    );
-    assert_eq!(
-        images.address_in(spaces, CpuMode::User, pid, at, location),
-        Some(ip)
-    );
+    assert_eq!(images.address(&mapped.mapping, location.svma), Some(ip), "there and back again");
+    assert_eq!(images.address_in(spaces, CpuMode::User, pid, at, location), Some(ip));
     // Where the unwind table alone tells of a function, wholesym makes a name up and perf has none.
     let function = image.function_at(location.svma);
     let known = function.is_some_and(|function| function.source != FunctionSource::EhFrame);
     let symbol = names.lookup(images, location).filter(|_| known);
     Place {
         file: image.path.clone(),
-        offset: symbol
-            .as_ref()
-            .map_or(0, |symbol| location.svma.0 - symbol.start.0),
-        name: symbol.map(|symbol| {
-            symbol
-                .mangled
-                .clone()
-                .unwrap_or_else(|| symbol.name.clone())
-        }),
+        offset: symbol.as_ref().map_or(0, |symbol| location.svma.0 - symbol.start.0),
+        name: symbol.map(|symbol| symbol.mangled.clone().unwrap_or_else(|| symbol.name.clone())),
     }
 }

@@ -38,11 +38,7 @@ fn walk(file: &PerfFile) -> (Tally, Vec<Warning>, Vec<Sideband>) {
         sideband.extend(file.sideband(&record));
     }
     assert_eq!(records.position(), file.data_len());
-    (
-        records.tally().clone(),
-        records.warnings().to_vec(),
-        sideband,
-    )
+    (records.tally().clone(), records.warnings().to_vec(), sideband)
 }
 
 #[test]
@@ -52,11 +48,7 @@ fn every_sample_is_counted_for_its_event() {
         assert_eq!(file.warnings(), [], "{name}");
         let (tally, ..) = walk(&file);
         assert_eq!(tally.records(), *total, "{name}");
-        assert_eq!(
-            (tally.unknown(), tally.samples_of_unknown_event),
-            (0, 0),
-            "{name}"
-        );
+        assert_eq!((tally.unknown(), tally.samples_of_unknown_event), (0, 0), "{name}");
         let found: Vec<_> = (0..)
             .zip(file.attrs())
             .map(|(i, a)| (a.name.as_str(), a.precise_ip, tally.samples(AttrIx(i))))
@@ -68,9 +60,7 @@ fn every_sample_is_counted_for_its_event() {
 #[test]
 fn the_table_names_every_file() {
     let mut named: Vec<_> = EXPECTED.iter().map(|(name, ..)| testdata(name)).collect();
-    named.push(testdata(
-        "quipper-piped.corrupted.zero_size_sample-3.2.data",
-    ));
+    named.push(testdata("quipper-piped.corrupted.zero_size_sample-3.2.data"));
     named.sort();
     assert_eq!(named, recording::all_testdata());
 }
@@ -79,14 +69,7 @@ fn the_table_names_every_file() {
 fn what_follows_a_stream_is_reported_with_its_place() {
     let file = PerfFile::open(&testdata("lpd-sleep.compressed2.pipe.data")).unwrap();
     let (_, warnings, _) = walk(&file);
-    assert_eq!(
-        warnings,
-        [Warning::RecordCut {
-            offset: 0x7c40,
-            size: 29216,
-            have: 143
-        }]
-    );
+    assert_eq!(warnings, [Warning::RecordCut { offset: 0x7c40, size: 29216, have: 143 }]);
 }
 
 #[test]
@@ -101,10 +84,7 @@ fn a_record_of_size_0_is_an_error_with_its_place_after_all_before_it() {
         }
     };
     assert!(error.contains("0xbfd0"), "{error}");
-    assert_eq!(
-        (records.tally().records(), records.next().unwrap().is_none()),
-        (570, true)
-    );
+    assert_eq!((records.tally().records(), records.next().unwrap().is_none()), (570, true));
 }
 
 #[test]
@@ -113,18 +93,11 @@ fn header_sections_are_read() {
     let f = file.features();
     assert_eq!(f.arch.as_deref(), Some("x86_64"));
     assert_eq!(f.os_release.as_deref(), Some("5.15.193-1-MANJARO"));
-    assert_eq!(
-        f.cpu_desc.as_deref(),
-        Some("Intel(R) Core(TM) i7-10700K CPU @ 3.80GHz")
-    );
+    assert_eq!(f.cpu_desc.as_deref(), Some("Intel(R) Core(TM) i7-10700K CPU @ 3.80GHz"));
     assert_eq!(f.sample_time, Some((3696173031626, 3696173096794)));
     assert!(f.cmdline.iter().any(|word| word == "record"));
     assert_eq!((f.build_ids.len(), f.build_ids[0].bytes.len()), (3, 20));
-    assert!(
-        f.compressed.is_none()
-            && f.nr_cpus
-                .is_some_and(|(online, available)| online <= available)
-    );
+    assert!(f.compressed.is_none() && f.nr_cpus.is_some_and(|(online, available)| online <= available));
     let file = PerfFile::open(&testdata("lpd-sleep.compressed2.data")).unwrap();
     assert_eq!(file.features().compressed.map(|c| c.kind), Some(1));
 }
@@ -135,15 +108,9 @@ fn processes_mappings_and_losses_have_their_times() {
     let (tally, _, sideband) = walk(&file);
     assert_eq!(sideband.len(), 51);
     assert!(sideband.iter().all(|s| s.time().is_some()));
-    let lost = sideband
-        .iter()
-        .filter(|s| matches!(s, Sideband::LostSamples { n: 1.., .. }))
-        .count();
+    let lost = sideband.iter().filter(|s| matches!(s, Sideband::LostSamples { n: 1.., .. })).count();
     assert_eq!((lost, tally.of_kind(13)), (2, 2));
-    let code = sideband
-        .iter()
-        .filter(|s| matches!(s, Sideband::Mmap(m) if m.executable))
-        .count();
+    let code = sideband.iter().filter(|s| matches!(s, Sideband::Mmap(m) if m.executable)).count();
     assert_eq!(code, 45);
 }
 
@@ -151,10 +118,7 @@ fn processes_mappings_and_losses_have_their_times() {
 fn trace_data_are_passed_over_and_counted() {
     let file = PerfFile::open(&testdata("quipper-intel_pt-4.14.data")).unwrap();
     let (tally, ..) = walk(&file);
-    assert_eq!(
-        (tally.of_kind(kinds::AUXTRACE), tally.payload_bytes),
-        (2, 149968)
-    );
+    assert_eq!((tally.of_kind(kinds::AUXTRACE), tally.payload_bytes), (2, 149968));
 }
 
 #[test]
@@ -170,12 +134,7 @@ fn user_stacks_and_registers_are_found() {
         stacks += u64::from(sample.has_user_stack);
         let in_user = sample.mode == skidconv::perfdata::CpuMode::User;
         // At an exact sample the registers are those of the interrupt, which may be later.
-        user += u64::from(
-            in_user
-                && sample
-                    .user_regs
-                    .is_some_and(|r| r.ip.is_some_and(|ip| ip != 0)),
-        );
+        user += u64::from(in_user && sample.user_regs.is_some_and(|r| r.ip.is_some_and(|ip| ip != 0)));
     }
     assert!(stacks > 400 && user > 300, "{stacks} {user}");
 }

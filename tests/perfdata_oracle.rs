@@ -34,9 +34,7 @@ fn ours(file: &PerfFile) -> Found {
     let mut records = file.records().unwrap();
     while let Some(record) = records.next().unwrap() {
         if let Some(s) = file.sample(&record).unwrap() {
-            found
-                .samples
-                .push((s.attr.0 as usize, s.ip, s.pid, s.tid, s.time));
+            found.samples.push((s.attr.0 as usize, s.ip, s.pid, s.tid, s.time));
         }
         match file.sideband(&record) {
             Some(Sideband::Mmap(m)) => found.mappings.push((m.pid, m.start, m.pgoff, m.filename)),
@@ -48,10 +46,7 @@ fn ours(file: &PerfFile) -> Found {
 }
 
 fn theirs<R: std::io::Read>(reader: PerfFileReader<R>) -> Found {
-    let PerfFileReader {
-        mut perf_file,
-        mut record_iter,
-    } = reader;
+    let PerfFileReader { mut perf_file, mut record_iter } = reader;
     let mut found = Found::default();
     // It ends with an error where a message follows the stream.
     while let Ok(Some(record)) = record_iter.next_record(&mut perf_file) {
@@ -64,25 +59,13 @@ fn theirs<R: std::io::Read>(reader: PerfFileReader<R>) -> Found {
                 found.samples.push((attr_index, key.0, key.1, key.2, key.3));
             }
             EventRecord::Mmap(m) => {
-                found.mappings.push((
-                    m.pid,
-                    m.address,
-                    m.page_offset,
-                    m.path.as_slice().into_owned(),
-                ));
+                found.mappings.push((m.pid, m.address, m.page_offset, m.path.as_slice().into_owned()));
             }
             EventRecord::Mmap2(m) => {
-                found.mappings.push((
-                    m.pid,
-                    m.address,
-                    m.page_offset,
-                    m.path.as_slice().into_owned(),
-                ));
+                found.mappings.push((m.pid, m.address, m.page_offset, m.path.as_slice().into_owned()));
             }
             EventRecord::Comm(c) => {
-                found
-                    .names
-                    .push((c.pid, c.tid, c.name.as_slice().into_owned(), c.is_execve));
+                found.names.push((c.pid, c.tid, c.name.as_slice().into_owned(), c.is_execve));
             }
             _ => {}
         }
@@ -92,10 +75,7 @@ fn theirs<R: std::io::Read>(reader: PerfFileReader<R>) -> Found {
 
 #[test]
 fn both_readers_find_the_same_samples_mappings_and_names() {
-    for path in all_testdata()
-        .into_iter()
-        .filter(|p| !p.to_string_lossy().contains("corrupted"))
-    {
+    for path in all_testdata().into_iter().filter(|p| !p.to_string_lossy().contains("corrupted")) {
         let file = PerfFile::open(&path).unwrap();
         let input = BufReader::new(File::open(&path).unwrap());
         let theirs = if file.is_pipe() {
@@ -113,10 +93,7 @@ fn both_readers_find_the_same_samples_mappings_and_names() {
 
 #[test]
 fn both_readers_read_the_same_header_sections() {
-    for path in all_testdata()
-        .into_iter()
-        .filter(|p| !p.to_string_lossy().contains("corrupted"))
-    {
+    for path in all_testdata().into_iter().filter(|p| !p.to_string_lossy().contains("corrupted")) {
         let file = PerfFile::open(&path).unwrap();
         if file.is_pipe() {
             continue;
@@ -131,41 +108,14 @@ fn both_readers_read_the_same_header_sections() {
         assert_eq!(f.cpu_desc.as_deref(), theirs.cpu_desc().unwrap());
         assert_eq!(f.cpu_id.as_deref(), theirs.cpu_id().unwrap());
         assert_eq!(f.cmdline, theirs.cmdline().unwrap().unwrap_or_default());
-        assert_eq!(
-            f.nr_cpus.map(|n| n.0),
-            theirs.nr_cpus().unwrap().map(|n| n.nr_cpus_online)
-        );
-        let names: Vec<_> = theirs
-            .event_attributes()
-            .iter()
-            .filter_map(|a| a.name())
-            .collect();
-        assert_eq!(
-            file.attrs()
-                .iter()
-                .map(|a| a.name.as_str())
-                .collect::<Vec<_>>(),
-            names
-        );
-        let ids: Vec<_> = theirs
-            .event_attributes()
-            .iter()
-            .map(|a| a.ids().to_vec())
-            .collect();
-        assert_eq!(
-            file.attrs()
-                .iter()
-                .map(|a| a.ids.clone())
-                .collect::<Vec<_>>(),
-            ids
-        );
+        assert_eq!(f.nr_cpus.map(|n| n.0), theirs.nr_cpus().unwrap().map(|n| n.nr_cpus_online));
+        let names: Vec<_> = theirs.event_attributes().iter().filter_map(|a| a.name()).collect();
+        assert_eq!(file.attrs().iter().map(|a| a.name.as_str()).collect::<Vec<_>>(), names);
+        let ids: Vec<_> = theirs.event_attributes().iter().map(|a| a.ids().to_vec()).collect();
+        assert_eq!(file.attrs().iter().map(|a| a.ids.clone()).collect::<Vec<_>>(), ids);
         let theirs = theirs.build_ids().unwrap();
         for (_, dso) in theirs {
-            assert!(
-                f.build_ids
-                    .iter()
-                    .any(|b| b.filename == dso.path && b.bytes.starts_with(&dso.build_id))
-            );
+            assert!(f.build_ids.iter().any(|b| b.filename == dso.path && b.bytes.starts_with(&dso.build_id)));
         }
     }
 }

@@ -11,17 +11,11 @@ use skidconv::progress::Silent;
 
 /// Recordings whose walk ends without an error.
 fn whole_testdata() -> Vec<(String, PerfFile, Vec<u8>)> {
-    let whole = all_testdata()
-        .into_iter()
-        .filter(|path| !path.to_string_lossy().contains("corrupted"));
+    let whole = all_testdata().into_iter().filter(|path| !path.to_string_lossy().contains("corrupted"));
     whole
         .map(|path| {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            (
-                name,
-                PerfFile::open(&path).unwrap(),
-                std::fs::read(path).unwrap(),
-            )
+            (name, PerfFile::open(&path).unwrap(), std::fs::read(path).unwrap())
         })
         .collect()
 }
@@ -87,15 +81,9 @@ fn compressed_recordings_come_out_plain_with_the_same_records_and_sections() {
 fn records_split_over_compressed_records_come_out_whole() {
     for big in [false, true] {
         let mut plain = example(big);
-        plain
-            .records
-            .retain(|r| r.len() < 300 && !(r[..4] == [71, 0, 0, 0] || r[..4] == [0, 0, 0, 71]));
+        plain.records.retain(|r| r.len() < 300 && !(r[..4] == [71, 0, 0, 0] || r[..4] == [0, 0, 0, 71]));
         plain.features.retain(|&(bit, _)| bit != 18);
-        for (kind, chunk) in [
-            (kinds::COMPRESSED, 7),
-            (kinds::COMPRESSED2, 13),
-            (kinds::COMPRESSED2, 1),
-        ] {
+        for (kind, chunk) in [(kinds::COMPRESSED, 7), (kinds::COMPRESSED2, 13), (kinds::COMPRESSED2, 1)] {
             let packed = plain.compressed(kind, chunk);
             let (copy, _) = rewritten(&open(&packed.file()), |_, _| None);
             assert!(copy == plain.file(), "{kind} in pieces of {chunk}");
@@ -114,10 +102,7 @@ fn a_patched_address_changes_its_own_bytes_only() {
                 return None;
             }
             expected[record.offset as usize + sample.layout.ip.unwrap()] ^= 0xff;
-            Some(Patch {
-                ip: sample.ip ^ 0xff,
-                ..Patch::default()
-            })
+            Some(Patch { ip: sample.ip ^ 0xff, ..Patch::default() })
         });
         if done.tally.compressed == 0 {
             assert!(copy == expected, "{name}");
@@ -129,70 +114,41 @@ fn a_patched_address_changes_its_own_bytes_only() {
 #[test]
 fn compressed_samples_are_patched_too() {
     for (name, file, _) in whole_testdata() {
-        let (copy, _) = rewritten(&file, |_, s| {
-            Some(Patch {
-                ip: s.ip + 1,
-                exact: true,
-                ..Patch::default()
-            })
-        });
+        let (copy, _) =
+            rewritten(&file, |_, s| Some(Patch { ip: s.ip + 1, exact: true, ..Patch::default() }));
         let (before, after) = (samples(&file), samples(&open(&copy)));
         assert_eq!(before.len(), after.len(), "{name}");
         for ((ip, chain, rest), (new_ip, new_chain, new_rest)) in before.iter().zip(&after) {
-            assert_eq!(
-                (ip + 1, chain, rest),
-                (*new_ip, new_chain, new_rest),
-                "{name}"
-            );
+            assert_eq!((ip + 1, chain, rest), (*new_ip, new_chain, new_rest), "{name}");
         }
     }
 }
 
 /// Replaces the leaf of every chain by `push` and checks all that should be the same.
 fn change_chains(file: &PerfFile, push: &[u64]) -> Vec<u8> {
-    let patch = Patch {
-        ip: 0xabc,
-        drop: 1,
-        push: push.to_vec(),
-        exact: true,
-        ..Patch::default()
-    };
+    let patch = Patch { ip: 0xabc, drop: 1, push: push.to_vec(), exact: true, ..Patch::default() };
     let (copy, done) = rewritten(file, |_, _| Some(patch.clone()));
     assert_eq!((done.refused, done.chains_kept), (0, 0));
     let new = open(&copy);
     assert_eq!(new.warnings(), []);
-    assert_eq!(
-        (new.features(), new.attrs()),
-        (file.features(), file.attrs())
-    );
+    assert_eq!((new.features(), new.attrs()), (file.features(), file.attrs()));
     let (before, after) = (samples(file), samples(&new));
     assert_eq!(before.len(), after.len());
     for ((_, chain, rest), (new_ip, new_chain, new_rest)) in before.iter().zip(&after) {
         // Where the chain begins with a marker, the part of the sample's mode comes next in these recordings.
-        let (head, tail) = if chain[0] >= -4095i64 as u64 {
-            (&chain[..1], &chain[2..])
-        } else {
-            (&[][..], &chain[1..])
-        };
+        let (head, tail) =
+            if chain[0] >= -4095i64 as u64 { (&chain[..1], &chain[2..]) } else { (&[][..], &chain[1..]) };
         assert_eq!(new_chain, &[head, push, tail].concat());
         assert_eq!((0xabc, rest), (*new_ip, new_rest));
     }
-    let others = |file| {
-        records(file)
-            .into_iter()
-            .filter(|r| r.0 != 9)
-            .collect::<Vec<_>>()
-    };
+    let others = |file| records(file).into_iter().filter(|r| r.0 != 9).collect::<Vec<_>>();
     assert!(others(&new) == others(file));
     copy
 }
 
 #[test]
 fn a_grown_or_shrunk_callchain_leaves_all_else_as_it_was() {
-    let raw = PerfFile::open(&recording::testdata(
-        "quipper-raw_callgraph_branch-3.4.data",
-    ))
-    .unwrap();
+    let raw = PerfFile::open(&recording::testdata("quipper-raw_callgraph_branch-3.4.data")).unwrap();
     let mut files = vec![raw];
     for big in [false, true] {
         files.extend([open(&example(big).file()), open(&example(big).pipe())]);
@@ -211,31 +167,16 @@ fn the_index_of_trace_data_and_unknown_sections_follow_the_records() {
         let copy = change_chains(&open(&r.file()), &[0xabc, 0xdef]);
         let word = |at: usize| {
             let raw = copy[at..at + 8].try_into().unwrap();
-            if big {
-                u64::from_be_bytes(raw)
-            } else {
-                u64::from_le_bytes(raw)
-            }
+            if big { u64::from_be_bytes(raw) } else { u64::from_le_bytes(raw) }
         };
         let table = (word(40) + word(48)) as usize;
-        let section = |row: usize| {
-            (
-                word(table + 16 * row) as usize,
-                word(table + 16 * row + 8) as usize,
-            )
-        };
+        let section = |row: usize| (word(table + 16 * row) as usize, word(table + 16 * row + 8) as usize);
         let (index, size) = section(2);
         assert_eq!((word(index), size), (2, 40));
-        for (entry, data) in [
-            (index + 8, &b"sixteen bytes..."[..]),
-            (index + 24, b"eight by"),
-        ] {
+        for (entry, data) in [(index + 8, &b"sixteen bytes..."[..]), (index + 24, b"eight by")] {
             let record = word(entry) as usize;
             let kind = copy[record..record + 4].iter().copied().max();
-            assert_eq!(
-                (kind, &copy[record + 48..record + 48 + data.len()]),
-                (Some(71), data)
-            );
+            assert_eq!((kind, &copy[record + 48..record + 48 + data.len()]), (Some(71), data));
         }
         let (at, size) = section(3);
         assert_eq!(&copy[at..at + size], b"a section of the future");
@@ -266,12 +207,7 @@ fn descriptions_of_events_that_stand_behind_the_data_are_found_again() {
 #[test]
 fn growth_beyond_the_largest_record_is_refused_and_foretold() {
     let file = open(&example(false).file());
-    let patch = Patch {
-        ip: 1,
-        drop: 1,
-        push: vec![2; 9000],
-        ..Patch::default()
-    };
+    let patch = Patch { ip: 1, drop: 1, push: vec![2; 9000], ..Patch::default() };
     let (copy, done) = rewritten(&file, |record, sample| {
         assert!(!patch.fits(record, sample));
         Some(patch.clone())
@@ -322,24 +258,14 @@ fn a_stream_can_go_to_where_one_cannot_seek() {
 fn a_chain_changed_back_gives_the_first_file_again() {
     for big in [false, true] {
         let first = example(big).file();
-        let grow = Patch {
-            ip: 0xabc,
-            drop: 1,
-            push: vec![0xabc, 0xdef],
-            ..Patch::default()
-        };
+        let grow = Patch { ip: 0xabc, drop: 1, push: vec![0xabc, 0xdef], ..Patch::default() };
         let (grown, _) = rewritten(&open(&first), |_, _| Some(grow.clone()));
         assert_eq!(grown.len(), first.len() + 3 * 8);
         let mut old = samples(&open(&first)).into_iter();
         let (back, _) = rewritten(&open(&grown), |_, _| {
             let (ip, chain, _) = old.next().unwrap();
             let leaf = chain[usize::from(chain[0] == USER)];
-            Some(Patch {
-                ip,
-                drop: 2,
-                push: vec![leaf],
-                ..Patch::default()
-            })
+            Some(Patch { ip, drop: 2, push: vec![leaf], ..Patch::default() })
         });
         assert!(back == first);
     }
@@ -347,17 +273,11 @@ fn a_chain_changed_back_gives_the_first_file_again() {
 
 /// `perf script` on a file, or `None` if there is no perf; that is an error if `SKIDCONV_REQUIRE_PERF` is set.
 fn perf_script(path: &Path) -> Option<(bool, Vec<u8>)> {
-    let run = Command::new("perf")
-        .args(["script", "--no-inline", "--no-itrace", "-i"])
-        .arg(path)
-        .output();
+    let run = Command::new("perf").args(["script", "--no-inline", "--no-itrace", "-i"]).arg(path).output();
     match run {
         Ok(output) => Some((output.status.success(), output.stdout)),
         Err(error) => {
-            assert!(
-                std::env::var_os("SKIDCONV_REQUIRE_PERF").is_none(),
-                "perf does not run: {error}"
-            );
+            assert!(std::env::var_os("SKIDCONV_REQUIRE_PERF").is_none(), "perf does not run: {error}");
             eprintln!("skipped: perf does not run: {error}");
             None
         }
@@ -368,10 +288,7 @@ fn perf_script(path: &Path) -> Option<(bool, Vec<u8>)> {
 fn perf_says_the_same_of_a_copy() {
     let dir = tempfile::tempdir().unwrap();
     let mut said = 0;
-    for path in all_testdata()
-        .into_iter()
-        .filter(|p| !p.to_string_lossy().contains("corrupted"))
-    {
+    for path in all_testdata().into_iter().filter(|p| !p.to_string_lossy().contains("corrupted")) {
         let file = PerfFile::open(&path).unwrap();
         let (copy, _) = rewritten(&file, |_, _| None);
         let copy_path = dir.path().join("copy.data");
@@ -401,10 +318,5 @@ fn perf_reads_what_has_grown() {
     };
     let text = String::from_utf8_lossy(&text);
     assert!(understood);
-    assert_eq!(
-        text.lines()
-            .filter(|line| line.trim().starts_with("def "))
-            .count(),
-        513
-    );
+    assert_eq!(text.lines().filter(|line| line.trim().starts_with("def ")).count(), 513);
 }

@@ -2,14 +2,13 @@
 
 use rayon::prelude::*;
 
+use super::Coupling;
+use super::deconvolve::deconvolve;
 use crate::skid::hold::{Reporting, each_step};
 use crate::skid::{Holds, Kernel, Rates, Region, Skid};
 
 /// Causes less likely than this share of a report's likeliest are dropped.
 const LEAST: f64 = 1e-5;
-
-/// For each node reported, its possible causes (node, joint weight), by node.
-pub type Coupling = Vec<Vec<(usize, f64)>>;
 
 /// Causes of an event that overflows behind the executions in `origin` (per node) and is reported after `skid`.
 pub fn by_overflow(
@@ -33,8 +32,18 @@ pub fn by_overflow(
     transpose(region.nodes.len(), &causes, &landed)
 }
 
-/// Causes of a report of time: the instructions that may have been waited for.
-pub fn by_waiting(region: &Region, rates: &Rates, reporting: Reporting) -> Coupling {
+/// Causes of reports of time: the instructions that may have been waited for. `second` is the probability that the report
+/// stands two instructions behind rather than one; `reported` is the time per node.
+///
+/// With one step back to take, a report's causes are its predecessors, in proportion to how often each leads there. With
+/// one or two, the reports of all nodes together tell how much time each took ([`deconvolve`]).
+pub fn by_waiting(
+    region: &Region,
+    rates: &Rates,
+    reporting: Reporting,
+    second: f64,
+    reported: &[f64],
+) -> Coupling {
     let n = region.nodes.len();
     let leader = |i: usize| if reporting.fused && region.nodes[i].fused && i > 0 { i - 1 } else { i };
     let mut coupling: Coupling = vec![Vec::new(); n];
@@ -44,6 +53,9 @@ pub fn by_waiting(region: &Region, rates: &Rates, reporting: Reporting) -> Coupl
                 add(&mut coupling[to], leader(from), flow);
             }
         });
+        if second > 0.0 {
+            coupling = one_or_two(region, &coupling, &leader, second, reported);
+        }
     }
     for (i, causes) in coupling.iter_mut().enumerate() {
         if causes.is_empty() {
@@ -52,6 +64,38 @@ pub fn by_waiting(region: &Region, rates: &Rates, reporting: Reporting) -> Coupl
         causes.sort_by_key(|c| c.0);
     }
     coupling
+}
+
+/// Extends a coupling of one step back to two, each report's causes weighted by the time they are found to take.
+fn one_or_two(
+    region: &Region,
+    once: &Coupling,
+    leader: &impl Fn(usize) -> usize,
+    second: f64,
+    reported: &[f64],
+) -> Coupling {
+    let mut leaves = vec![0.0; region.nodes.len()];
+    once.iter().flatten().for_each(|&(from, flow)| leaves[from] += flow);
+    let latency: Vec<f64> = region.nodes.iter().map(|n| n.latency).collect();
+    let mut both: Coupling = vec![Vec::new(); once.len()];
+    for (to, causes) in once.iter().enumerate() {
+        for &(near, flow) in causes {
+            let into: f64 = once[near].iter().map(|c| c.1).sum();
+            add(&mut both[to], near, (1.0 - second) * flow * latency[near]);
+            for &(far, before) in &once[near] {
+                if leader(far) == far {
+                    add(&mut both[to], far, second * flow * before / into * latency[far]);
+                }
+            }
+        }
+    }
+    let start: Vec<f64> = leaves.iter().zip(&latency).map(|(l, t)| l * t).collect();
+    let taken = deconvolve(&both, reported, &start);
+    for (cause, weight) in both.iter_mut().flatten() {
+        *weight *= taken[*cause] / start[*cause].max(f64::MIN_POSITIVE);
+    }
+    both.iter_mut().for_each(|causes| causes.retain(|c| c.1 > 0.0));
+    both
 }
 
 fn add(causes: &mut Vec<(usize, f64)>, cause: usize, weight: f64) {

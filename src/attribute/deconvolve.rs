@@ -3,7 +3,7 @@
 //! Richardson (1972) and Lucy (1974): the expectation–maximisation steps for Poisson counts under a known kernel. Started
 //! from executions and stopped early, so that what the data can't tell apart stays in proportion to executions.
 
-use super::couple::Coupling;
+use super::Coupling;
 
 const ROUNDS: usize = 60;
 

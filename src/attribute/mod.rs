@@ -12,8 +12,11 @@ mod quota;
 mod route;
 
 pub use balance::balance;
-pub use couple::{Coupling, by_overflow, by_waiting};
+pub use couple::{by_overflow, by_waiting};
 pub use deconvolve::deconvolve;
 pub use plan::{Dealer, Move, Plan, Row, Share};
 pub use quota::quotas;
 pub use route::{Frames, Route};
+
+/// For each node reported, its possible causes (node, joint weight), by node.
+pub type Coupling = Vec<Vec<(usize, f64)>>;

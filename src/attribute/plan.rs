@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
+use super::Coupling;
 use super::balance::balance;
-use super::couple::Coupling;
 use super::quota::quotas;
 use super::route::Route;
 
@@ -60,8 +60,10 @@ impl Plan {
         let mut routes: Vec<BTreeMap<usize, Route>> = Vec::with_capacity(rows.len());
         let mut shares: Vec<Vec<(usize, f64)>> = Vec::with_capacity(rows.len());
         for row in rows {
-            let possible: BTreeMap<usize, Route> =
-                coupling[row.node].iter().filter_map(|&(cause, _)| Some((cause, route(row, cause)?))).collect();
+            let possible: BTreeMap<usize, Route> = coupling[row.node]
+                .iter()
+                .filter_map(|&(cause, _)| Some((cause, route(row, cause)?)))
+                .collect();
             shares.push(coupling[row.node].iter().filter(|c| possible.contains_key(&c.0)).copied().collect());
             routes.push(possible);
         }
@@ -72,7 +74,8 @@ impl Plan {
             None => balance(&mut shares, &weights, &[]),
         }
         let mut plan = Plan::default();
-        for ((row, quota), routes) in rows.iter().zip(quotas(&shares, &samples, coupling.len())).zip(&routes) {
+        for ((row, quota), routes) in rows.iter().zip(quotas(&shares, &samples, coupling.len())).zip(&routes)
+        {
             let share = |(node, samples): (usize, u64)| {
                 let route = routes.get(&node).cloned().unwrap_or_default();
                 Share { to: Move { node, route }, samples }

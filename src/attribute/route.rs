@@ -74,7 +74,9 @@ fn sites(program: &Program, caller: FunctionIx) -> impl Iterator<Item = &crate::
 /// The call of `to` in `caller` that was seen most.
 fn call(program: &Program, caller: FunctionIx, to: FunctionIx) -> Option<&crate::code::CallSite> {
     let seen = |s: &crate::code::CallSite| s.targets.iter().find(|t| t.function == to).map(|t| t.seen);
-    sites(program, caller).filter(|s| !s.tail && seen(s).is_some()).max_by_key(|s| (seen(s), usize::MAX - s.inst))
+    sites(program, caller)
+        .filter(|s| !s.tail && seen(s).is_some())
+        .max_by_key(|s| (seen(s), usize::MAX - s.inst))
 }
 
 fn calls(program: &Program, caller: FunctionIx, to: FunctionIx) -> bool {

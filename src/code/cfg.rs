@@ -187,7 +187,8 @@ fn leaders(insts: &[Inst], tables: &BTreeMap<u64, Vec<u64>>, roots: &[u64]) -> B
 
 #[cfg(test)]
 mod tests {
-    use super::super::explore::{explore, tests::Bytes};
+    use super::super::explore::explore;
+    use super::super::testing::Bytes;
     use super::*;
 
     #[test]

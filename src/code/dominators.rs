@@ -121,7 +121,8 @@ fn postorder(cfg: &Cfg, root: BlockIx, seen: &mut [bool]) -> Vec<BlockIx> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::explore::{explore, tests::Bytes};
+    use super::super::explore::explore;
+    use super::super::testing::Bytes;
 
     #[test]
     fn the_branch_of_a_diamond_dominates_its_join() {

@@ -4,22 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::cfg::Cfg;
-use super::decode::{Bitness, decode};
+use super::decode::decode;
 use super::dominators::Dominators;
 use super::inst::{Flow, Inst, Kind};
 use super::jump_table;
 use super::loops::Loops;
+use super::source::Source;
 
 /// Functions larger than this are read only up to here; none is that large but by a damaged symbol table.
 const LARGEST_FUNCTION: u64 = 4 << 20;
-
-/// Where code bytes and tables are read from.
-pub trait Source {
-    /// Which instruction set the code is of.
-    fn bitness(&self) -> Bitness;
-    /// Up to `len` bytes at `address`, fewer or none where the image has no more.
-    fn read(&self, address: u64, len: usize) -> Vec<u8>;
-}
 
 /// A function's code.
 #[derive(Clone, Debug)]
@@ -43,14 +36,29 @@ impl Function {
     }
 }
 
-/// Decodes the function in `range`. `known` are addresses of instructions that were seen to run, in any order; those
-/// outside `range` are ignored. An entry that is no code gives a function of one opaque instruction.
+/// Decodes the function in `range`, which starts with its entry. `known` are addresses of instructions that were seen to
+/// run, in any order; those outside `range` are ignored. An entry that is no code gives a function of one opaque
+/// instruction.
 pub fn explore(source: &dyn Source, range: Range<u64>, known: &[u64]) -> Function {
+    follow_all(source, range.clone(), Some(range.start), known)
+}
+
+/// Decodes what is reached inside `range` from the `known` addresses alone, where nothing tells where functions begin. The
+/// range of the result starts at its first instruction.
+pub fn discover(source: &dyn Source, range: Range<u64>, known: &[u64]) -> Function {
+    let mut found = follow_all(source, range, None, known);
+    if let Some(first) = found.insts.first() {
+        found.range.start = first.address;
+    }
+    found
+}
+
+fn follow_all(source: &dyn Source, range: Range<u64>, entry: Option<u64>, known: &[u64]) -> Function {
     let len = range.end.saturating_sub(range.start).min(LARGEST_FUNCTION);
     let bytes = source.read(range.start, len as usize);
     let mut search =
         Search { source, range: range.clone(), bytes, insts: BTreeMap::new(), tables: BTreeMap::new() };
-    search.follow(range.start);
+    entry.into_iter().for_each(|entry| search.follow(entry));
     let mut roots: Vec<u64> = known.iter().copied().filter(|a| range.contains(a)).collect();
     roots.sort_unstable();
     for &root in &roots {
@@ -158,21 +166,9 @@ fn opaque(address: u64) -> Inst {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
+    use super::super::testing::Bytes;
     use super::*;
-
-    /// Bytes at an address, for tests.
-    pub(crate) struct Bytes(pub u64, pub Vec<u8>);
-
-    impl Source for Bytes {
-        fn bitness(&self) -> Bitness {
-            Bitness::Bits64
-        }
-        fn read(&self, address: u64, len: usize) -> Vec<u8> {
-            let skip = address.wrapping_sub(self.0) as usize;
-            self.1.get(skip..).map(|b| b[..b.len().min(len)].to_vec()).unwrap_or_default()
-        }
-    }
 
     #[test]
     fn code_after_an_unconditional_jump_is_found_only_where_it_is_reached() {
@@ -190,6 +186,14 @@ pub(super) mod tests {
         assert_eq!(f.insts.len(), 3);
         assert!(f.cfg.blocks.iter().any(|b| b.low_confidence));
         assert_eq!(f.cfg.blocks.iter().filter(|b| !b.low_confidence).count(), 2);
+    }
+
+    #[test]
+    fn without_an_entry_only_what_was_seen_is_followed() {
+        // 0: (data); 2: nop; 3: ret
+        let f = discover(&Bytes(0, vec![0x06, 0x06, 0x90, 0xc3]), 0..4, &[2]);
+        assert_eq!((f.range.start, f.insts.len()), (2, 2));
+        assert!(discover(&Bytes(0, vec![0x06]), 0..1, &[]).insts.is_empty());
     }
 
     #[test]

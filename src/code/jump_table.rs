@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::explore::Source;
 use super::inst::{Idiom, Inst};
+use super::source::Source;
 
 /// How far back, in instructions, the table's address and the bound are looked for.
 const LOOK_BACK: usize = 24;
@@ -103,7 +103,8 @@ fn constant(before: &[&Inst], reg: u8) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::explore::{explore, tests::Bytes};
+    use super::super::explore::explore;
+    use super::super::testing::Bytes;
 
     #[test]
     fn a_relative_table_is_read_to_its_bound() {

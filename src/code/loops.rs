@@ -108,7 +108,8 @@ fn innermost(all: &[Loop], blocks: usize) -> Vec<Option<LoopIx>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::explore::{explore, tests::Bytes};
+    use super::super::explore::explore;
+    use super::super::testing::Bytes;
 
     #[test]
     fn a_loop_in_a_loop_is_nested() {

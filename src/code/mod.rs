@@ -12,11 +12,15 @@ mod inst;
 mod jump_table;
 mod loops;
 mod program;
+mod source;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use cfg::{Block, BlockIx, Cfg, Edge, EdgeKind, Exit};
 pub use decode::{Bitness, decode};
 pub use dominators::Dominators;
-pub use explore::{Function, Source, explore};
+pub use explore::{Function, discover, explore};
 pub use inst::{Flow, Idiom, Inst, Kind, Registers};
 pub use loops::{Loop, LoopIx, Loops};
 pub use program::{CallSite, FunctionIx, Linker, Place, Program, Seen, Target};
+pub use source::Source;

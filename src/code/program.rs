@@ -81,7 +81,12 @@ pub struct Program {
 impl Program {
     /// Links `functions`. `seen` may hold calls between places that are no function here; those are ignored. Where it is
     /// `complete`, as with callchains, an indirect call that was not seen to enter a function does not enter it.
-    pub fn link(functions: Vec<(u32, Function)>, linker: &dyn Linker, seen: &[Seen], complete: bool) -> Program {
+    pub fn link(
+        functions: Vec<(u32, Function)>,
+        linker: &dyn Linker,
+        seen: &[Seen],
+        complete: bool,
+    ) -> Program {
         let entry = |(ix, (space, f)): (usize, &(u32, Function))| {
             (Place { space: *space, address: f.range.start }, ix)
         };
@@ -251,18 +256,9 @@ impl Program {
 
 #[cfg(test)]
 mod tests {
-    use super::super::explore::{explore, tests::Bytes};
+    use super::super::explore::explore;
+    use super::super::testing::{Bytes, NoStubs};
     use super::*;
-
-    struct NoStubs;
-    impl Linker for NoStubs {
-        fn stub(&self, _: Place) -> Option<Place> {
-            None
-        }
-        fn cell(&self, _: Place) -> Option<Place> {
-            None
-        }
-    }
 
     fn program(seen: &[Seen]) -> Program {
         // a at 0: call 0x10; call *%rax; ret — b at 0x10: ret — c at 0x18: jmp 0x10

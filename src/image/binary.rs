@@ -63,11 +63,7 @@ pub struct Image {
 }
 
 impl Image {
-    pub(super) fn new(
-        name: ImageName,
-        build_id: Option<Vec<u8>>,
-        search: Arc<SearchPath>,
-    ) -> Image {
+    pub(super) fn new(name: ImageName, build_id: Option<Vec<u8>>, search: Arc<SearchPath>) -> Image {
         let path = String::from_utf8_lossy(&name.path).into_owned();
         Image {
             name,
@@ -102,9 +98,7 @@ impl Image {
         self.opened.get_or_init(|| match self.name.kind {
             NameKind::Kernel => (ImageState::Kernel, None),
             NameKind::KernelModule => (ImageState::KernelModule, None),
-            NameKind::Anonymous | NameKind::Memfd | NameKind::JitMap => {
-                (self.run_time_code(), None)
-            }
+            NameKind::Anonymous | NameKind::Memfd | NameKind::JitMap => (self.run_time_code(), None),
             NameKind::Vdso | NameKind::File | NameKind::Deleted => self.open_file(),
         })
     }
@@ -123,9 +117,7 @@ impl Image {
     fn run_time_code(&self) -> ImageState {
         let stack_or_heap = self.name.path.starts_with(b"[") && self.name.path != b"[anon]";
         match self.name.pid {
-            Some(pid) if !stack_or_heap => ImageState::Jit {
-                map: format!("/tmp/perf-{pid}.map").into(),
-            },
+            Some(pid) if !stack_or_heap => ImageState::Jit { map: format!("/tmp/perf-{pid}.map").into() },
             _ => ImageState::Anonymous,
         }
     }
@@ -135,9 +127,7 @@ impl Image {
         let find = || {
             let elf = self.elf()?;
             let stripped = elf.section(".symtab").is_none();
-            elf.build_id()
-                .filter(|_| stripped)
-                .and_then(|build_id| self.search.debug_file(build_id))
+            elf.build_id().filter(|_| stripped).and_then(|build_id| self.search.debug_file(build_id))
         };
         self.debug.get_or_init(find).as_ref()
     }
@@ -171,8 +161,7 @@ impl Image {
     }
 
     fn plt(&self) -> &Plt {
-        self.plt
-            .get_or_init(|| self.elf().map(Plt::new).unwrap_or_default())
+        self.plt.get_or_init(|| self.elf().map(Plt::new).unwrap_or_default())
     }
 
     /// Where the stub at an address leads.
@@ -181,9 +170,7 @@ impl Image {
     }
 
     fn unwind(&self) -> Option<&Unwind> {
-        self.unwind
-            .get_or_init(|| Unwind::new(self.elf()?))
-            .as_ref()
+        self.unwind.get_or_init(|| Unwind::new(self.elf()?)).as_ref()
     }
 
     /// Which unwind rules hold at an address: equal ids of one image mean equal rules.
@@ -194,16 +181,10 @@ impl Image {
     /// The function that other files reach by a name.
     pub fn exported(&self, name: &str) -> Option<Svma> {
         let collect = || {
-            let symbols = self
-                .elf()
-                .map(|elf| symbols(elf, Table::Dynsym))
-                .unwrap_or_default();
-            let functions = symbols
-                .into_iter()
-                .filter(|symbol| symbol.function && symbol.binding != Binding::Local);
-            functions
-                .map(|symbol| (symbol.name, Svma(symbol.value)))
-                .collect()
+            let symbols = self.elf().map(|elf| symbols(elf, Table::Dynsym)).unwrap_or_default();
+            let functions =
+                symbols.into_iter().filter(|symbol| symbol.function && symbol.binding != Binding::Local);
+            functions.map(|symbol| (symbol.name, Svma(symbol.value))).collect()
         };
         self.exported.get_or_init(collect).get(name).copied()
     }
@@ -220,9 +201,6 @@ impl Image {
     /// Whether addresses stand for themselves, because there is no file that they could be offsets of.
     pub(super) fn is_memory(&self) -> bool {
         use NameKind::{Anonymous, JitMap, Kernel, KernelModule, Memfd};
-        matches!(
-            self.name.kind,
-            Kernel | KernelModule | Anonymous | Memfd | JitMap
-        )
+        matches!(self.name.kind, Kernel | KernelModule | Anonymous | Memfd | JitMap)
     }
 }

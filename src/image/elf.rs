@@ -98,10 +98,7 @@ impl Elf {
     pub fn open(path: &Path) -> Result<Elf, ElfError> {
         let (source, file) = Source::open(path).map_err(|error| ElfError::Io(error.to_string()))?;
         let cache = ReadCache::new(&file);
-        let class = cache
-            .read_bytes_at(4, 1)
-            .ok()
-            .and_then(|bytes| bytes.first().copied());
+        let class = cache.read_bytes_at(4, 1).ok().and_then(|bytes| bytes.first().copied());
         match class {
             Some(2) => Elf::parse::<FileHeader64<Endianness>, _>(source, &cache, true),
             _ => Elf::parse::<FileHeader32<Endianness>, _>(source, &cache, false),
@@ -122,10 +119,7 @@ impl Elf {
             endian,
             is_64,
             machine: header.e_machine(endian),
-            segments: segments
-                .iter()
-                .filter_map(|segment| load_segment(segment, endian))
-                .collect(),
+            segments: segments.iter().filter_map(|segment| load_segment(segment, endian)).collect(),
             sections: sections(header, endian, data).unwrap_or_default(),
             build_id: build_id(header, endian, data),
         })
@@ -175,11 +169,7 @@ impl Elf {
 
     /// The address of what stands at `offset`. Segments may share a page of the file: code wins.
     pub fn svma_at(&self, offset: u64) -> Option<Svma> {
-        let holds = |s: &&Segment| {
-            offset
-                .checked_sub(s.offset)
-                .is_some_and(|inside| inside < s.file_size)
-        };
+        let holds = |s: &&Segment| offset.checked_sub(s.offset).is_some_and(|inside| inside < s.file_size);
         let code = self.segments.iter().filter(holds).find(|s| s.executable);
         let segment = code.or_else(|| self.segments.iter().find(holds))?;
         Some(Svma(segment.svma.wrapping_add(offset - segment.offset)))
@@ -205,16 +195,12 @@ impl Elf {
         if !segment.executable {
             return None;
         }
-        self.source.read(
-            segment.offset + inside,
-            wanted.min(segment.file_size - inside),
-        )
+        self.source.read(segment.offset + inside, wanted.min(segment.file_size - inside))
     }
 
     /// Whether an address is in a segment that may be executed.
     pub fn is_code(&self, at: Svma) -> bool {
-        self.segment_of(at)
-            .is_some_and(|(segment, _)| segment.executable)
+        self.segment_of(at).is_some_and(|(segment, _)| segment.executable)
     }
 
     /// `len` bytes as they are before the program runs; `None` unless the file holds all of them.
@@ -228,9 +214,7 @@ impl Elf {
 
     /// The section that holds the code at an address.
     pub fn code_section(&self, at: Svma) -> Option<&Section> {
-        self.sections
-            .iter()
-            .find(|section| section.executable && section.range().contains(&at.0))
+        self.sections.iter().find(|section| section.executable && section.range().contains(&at.0))
     }
 }
 
@@ -254,11 +238,7 @@ fn sections<'d, H: FileHeader, R: ReadRef<'d>>(
     data: R,
 ) -> object::Result<Vec<Section>> {
     let headers = header.section_headers(endian, data)?;
-    let strings = match header
-        .shstrndx(endian, data)
-        .ok()
-        .and_then(|index| headers.get(index as usize))
-    {
+    let strings = match header.shstrndx(endian, data).ok().and_then(|index| headers.get(index as usize)) {
         Some(section) => section.data(endian, data)?,
         None => &[],
     };
@@ -276,32 +256,22 @@ fn sections<'d, H: FileHeader, R: ReadRef<'d>>(
     Ok(headers.iter().map(section).collect())
 }
 
-fn build_id<'d, H: FileHeader, R: ReadRef<'d>>(
-    header: &H,
-    endian: H::Endian,
-    data: R,
-) -> Option<Vec<u8>> {
+fn build_id<'d, H: FileHeader, R: ReadRef<'d>>(header: &H, endian: H::Endian, data: R) -> Option<Vec<u8>> {
     let small = |size: u64| size <= LONGEST_NOTE;
     let segments = header.program_headers(endian, data).ok()?.iter();
-    let sections = header
-        .section_headers(endian, data)
-        .unwrap_or_default()
-        .iter();
+    let sections = header.section_headers(endian, data).unwrap_or_default().iter();
     let in_segments = segments
         .filter(|segment| small(segment.p_filesz(endian).into()))
         .filter_map(|segment| segment.notes(endian, data).ok().flatten());
     let in_sections = sections
         .filter(|section| small(section.sh_size(endian).into()))
         .filter_map(|section| section.notes(endian, data).ok().flatten());
-    in_segments
-        .chain(in_sections)
-        .take(MOST_NOTES)
-        .find_map(|mut notes| {
-            while let Ok(Some(note)) = notes.next() {
-                if note.name() == elf::ELF_NOTE_GNU && note.n_type(endian) == elf::NT_GNU_BUILD_ID {
-                    return Some(note.desc().to_vec());
-                }
+    in_segments.chain(in_sections).take(MOST_NOTES).find_map(|mut notes| {
+        while let Ok(Some(note)) = notes.next() {
+            if note.name() == elf::ELF_NOTE_GNU && note.n_type(endian) == elf::NT_GNU_BUILD_ID {
+                return Some(note.desc().to_vec());
             }
-            None
-        })
+        }
+        None
+    })
 }

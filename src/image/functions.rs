@@ -64,16 +64,10 @@ impl Functions {
     /// Collects what the file and its separate symbols know.
     pub fn new(elf: &Elf, debug: Option<&Elf>, plt: &Plt, unwind: Option<&Unwind>) -> Functions {
         let mut claims = named(elf, debug);
-        let stubs: Vec<Claim> = plt
-            .stubs()
-            .map(|(range, target)| stub(range, target, &claims))
-            .collect();
+        let stubs: Vec<Claim> = plt.stubs().map(|(range, target)| stub(range, target, &claims)).collect();
         claims.extend(stubs);
-        let in_stubs = |frame: &Range<Svma>| {
-            plt.sections()
-                .iter()
-                .any(|stubs| stubs.contains(&frame.start.0))
-        };
+        let in_stubs =
+            |frame: &Range<Svma>| plt.sections().iter().any(|stubs| stubs.contains(&frame.start.0));
         let frames = unwind.map(Unwind::ranges).unwrap_or_default();
         let frames = frames.into_iter().filter(|frame| !in_stubs(frame));
         claims.extend(frames.map(|frame| Claim {
@@ -93,10 +87,7 @@ impl Functions {
         let mut around = Vec::with_capacity(ranges.len());
         let mut open: Vec<u32> = Vec::new();
         for (ix, range) in (0..).zip(&ranges) {
-            while open
-                .last()
-                .is_some_and(|&outer| ranges[outer as usize].end <= range.start)
-            {
+            while open.last().is_some_and(|&outer| ranges[outer as usize].end <= range.start) {
                 open.pop();
             }
             around.push(open.last().copied());
@@ -107,10 +98,7 @@ impl Functions {
 
     /// The innermost function that covers an address.
     pub fn at(&self, at: Svma) -> Option<&FunctionRange> {
-        let mut ix = self
-            .ranges
-            .partition_point(|range| range.start <= at)
-            .checked_sub(1)?;
+        let mut ix = self.ranges.partition_point(|range| range.start <= at).checked_sub(1)?;
         while self.ranges[ix].end <= at {
             ix = self.around[ix]? as usize;
         }
@@ -144,27 +132,12 @@ fn named(elf: &Elf, debug: Option<&Elf>) -> Vec<Claim> {
         found = symbols(elf, Table::Dynsym);
     }
     let claim = |symbol: Symbol| {
-        let (start, end) = (
-            Svma(symbol.value),
-            Svma(symbol.value.saturating_add(symbol.size)),
-        );
+        let (start, end) = (Svma(symbol.value), Svma(symbol.value.saturating_add(symbol.size)));
         // `name@version` and `name@@version`: the dynamic symbols keep versions elsewhere, so that names have none there.
         let name = symbol.name.split('@').next().unwrap_or_default().to_owned();
-        Claim {
-            range: FunctionRange {
-                start,
-                end,
-                name: Some(name),
-                source,
-            },
-            binding: symbol.binding,
-        }
+        Claim { range: FunctionRange { start, end, name: Some(name), source }, binding: symbol.binding }
     };
-    found
-        .into_iter()
-        .filter(|symbol| symbol.function && !symbol.name.is_empty())
-        .map(claim)
-        .collect()
+    found.into_iter().filter(|symbol| symbol.function && !symbol.name.is_empty()).map(claim).collect()
 }
 
 /// A stub has the name of its symbol; of a resolver, the name of the function that it chooses an implementation of.
@@ -173,24 +146,13 @@ fn stub(range: &Range<Svma>, target: &PltTarget, named: &[Claim]) -> Claim {
         PltTarget::Symbol(name) => Some(name.clone()),
         PltTarget::Resolver(resolver) => {
             let chosen = |claim: &&Claim| Some(claim.range.start) == *resolver;
-            let best = named
-                .iter()
-                .filter(chosen)
-                .min_by(|a, b| a.rank().cmp(&b.rank()));
+            let best = named.iter().filter(chosen).min_by(|a, b| a.rank().cmp(&b.rank()));
             best.and_then(|claim| claim.range.name.clone())
         }
     };
     let name = name.map(|name| format!("{name}@plt"));
     let Range { start, end } = *range;
-    Claim {
-        range: FunctionRange {
-            start,
-            end,
-            name,
-            source: FunctionSource::Plt,
-        },
-        binding: Binding::Local,
-    }
+    Claim { range: FunctionRange { start, end, name, source: FunctionSource::Plt }, binding: Binding::Local }
 }
 
 /// One range for each start. A named range without a size ends with the unwind entry of its start, else where the next
@@ -209,9 +171,7 @@ fn merge(mut claims: Vec<Claim>, elf: &Elf) -> Vec<FunctionRange> {
     let mut next = Svma(u64::MAX);
     for range in ranges.iter_mut().rev() {
         if range.end <= range.start {
-            let section = elf
-                .code_section(range.start)
-                .map_or(u64::MAX, |section| section.range().end);
+            let section = elf.code_section(range.start).map_or(u64::MAX, |section| section.range().end);
             range.end = next.min(Svma(section));
         }
         next = range.start;
@@ -232,12 +192,7 @@ mod tests {
     use super::*;
 
     fn range(start: u64, end: u64) -> FunctionRange {
-        FunctionRange {
-            start: Svma(start),
-            end: Svma(end),
-            name: None,
-            source: FunctionSource::Symtab,
-        }
+        FunctionRange { start: Svma(start), end: Svma(end), name: None, source: FunctionSource::Symtab }
     }
 
     #[test]

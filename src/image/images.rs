@@ -27,31 +27,16 @@ impl Images {
     /// Those that `spaces` names. Opens nothing yet.
     pub fn new(spaces: &AddressSpaces, build_ids: &[BuildId], search: SearchPath) -> Images {
         let search = Arc::new(search);
-        let by_name: HashMap<&[u8], &[u8]> = build_ids
-            .iter()
-            .map(|id| (id.filename.as_slice(), id.bytes.as_slice()))
-            .collect();
+        let by_name: HashMap<&[u8], &[u8]> =
+            build_ids.iter().map(|id| (id.filename.as_slice(), id.bytes.as_slice())).collect();
         let image = |name: &ImageName| {
-            let stated = by_name
-                .get(name.path.as_slice())
-                .or_else(|| by_name.get(undeleted(&name.path)));
-            let build_id = name
-                .build_id
-                .clone()
-                .or_else(|| stated.map(|id| id.to_vec()));
-            Image::new(
-                name.clone(),
-                build_id.filter(|id| id.iter().any(|&b| b != 0)),
-                search.clone(),
-            )
+            let stated = by_name.get(name.path.as_slice()).or_else(|| by_name.get(undeleted(&name.path)));
+            let build_id = name.build_id.clone().or_else(|| stated.map(|id| id.to_vec()));
+            Image::new(name.clone(), build_id.filter(|id| id.iter().any(|&b| b != 0)), search.clone())
         };
         let images = spaces.images().iter().map(image).collect();
         let anchor = spaces.anchor().cloned();
-        Images {
-            images,
-            search,
-            anchor,
-        }
+        Images { images, search, anchor }
     }
 
     /// One image. Ids come from the [`AddressSpaces`] that these images were made from.
@@ -69,15 +54,8 @@ impl Images {
         match of {
             Listed::Process(map) => Listing::of_process(&self.search, map),
             Listed::Kernel => {
-                let kernel = self
-                    .images
-                    .iter()
-                    .find(|image| image.kind() == NameKind::Kernel)?;
-                Listing::of_kernel(
-                    &self.search,
-                    kernel.build_id.as_deref()?,
-                    self.anchor.as_ref(),
-                )
+                let kernel = self.images.iter().find(|image| image.kind() == NameKind::Kernel)?;
+                Listing::of_kernel(&self.search, kernel.build_id.as_deref()?, self.anchor.as_ref())
             }
         }
     }
@@ -91,27 +69,17 @@ impl Images {
             None if image.is_memory() => Svma(mapped.address),
             None => Svma(mapped.file_offset()),
         };
-        Some(Location {
-            image: mapped.image(),
-            svma,
-        })
+        Some(Location { image: mapped.image(), svma })
     }
 
     /// The run-time address of `svma` in a mapping of its image; `None` if the mapping does not show it.
     pub fn address(&self, mapping: &Mapping, svma: Svma) -> Option<u64> {
-        let address = match self.file_offset(Location {
-            image: mapping.image,
-            svma,
-        }) {
-            Some(offset) => mapping
-                .start
-                .wrapping_add(offset.wrapping_sub(mapping.file_offset)),
+        let address = match self.file_offset(Location { image: mapping.image, svma }) {
+            Some(offset) => mapping.start.wrapping_add(offset.wrapping_sub(mapping.file_offset)),
             None if self.get(mapping.image).is_memory() => svma.0,
             None => return None,
         };
-        (mapping.start..mapping.end)
-            .contains(&address)
-            .then_some(address)
+        (mapping.start..mapping.end).contains(&address).then_some(address)
     }
 
     /// Where the process of a sample shows a place, if it does: in whichever mapping of the image.

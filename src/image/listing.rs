@@ -52,48 +52,27 @@ impl Line {
     /// By address; of several names for one, the one that serves best first.
     fn rank(&self) -> impl Ord + '_ {
         // Made by macros beside the names that people know.
-        let generated = ["__pi_", "__ia32_"]
-            .iter()
-            .any(|start| self.name.starts_with(start));
+        let generated = ["__pi_", "__ia32_"].iter().any(|start| self.name.starts_with(start));
         (self.address, generated, name_rank(self.binding, &self.name))
     }
 }
 
 impl Listing {
     /// The symbols of the kernel with a build-id, if they are listed anywhere.
-    pub fn of_kernel(
-        search: &SearchPath,
-        build_id: &[u8],
-        anchor: Option<&Anchor>,
-    ) -> Option<Listing> {
+    pub fn of_kernel(search: &SearchPath, build_id: &[u8], anchor: Option<&Anchor>) -> Option<Listing> {
         let id = hex(build_id);
         let cached = |cache: &PathBuf| {
-            Some(
-                cache
-                    .join(".build-id")
-                    .join(id.get(..2)?)
-                    .join(&id[2..])
-                    .join("kallsyms"),
-            )
+            Some(cache.join(".build-id").join(id.get(..2)?).join(&id[2..]).join("kallsyms"))
         };
         let running = is_running(build_id).then(|| PathBuf::from("/proc/kallsyms"));
-        let files = running
-            .into_iter()
-            .chain(search.cache.as_ref().and_then(cached));
-        files
-            .filter_map(|file| Listing::kallsyms(open(&file)?, anchor))
-            .next()
+        let files = running.into_iter().chain(search.cache.as_ref().and_then(cached));
+        files.filter_map(|file| Listing::kallsyms(open(&file)?, anchor)).next()
     }
 
     /// The names that a program wrote for its run-time code.
     pub fn of_process(search: &SearchPath, map: &Path) -> Option<Listing> {
         let inside = |root: &PathBuf| Some(root.join(map.strip_prefix("/").ok()?));
-        if let Some(file) = search
-            .symfs
-            .iter()
-            .filter_map(inside)
-            .find_map(|file| open(&file))
-        {
+        if let Some(file) = search.symfs.iter().filter_map(inside).find_map(|file| open(&file)) {
             return Some(Listing::perf_map(file));
         }
         // Anyone may write to /tmp: a map counts if it is ours or root's.
@@ -104,17 +83,11 @@ impl Listing {
 
     /// `address type name [module]`; `None` if the anchor is not in it or addresses are hidden.
     fn kallsyms(text: impl BufRead, anchor: Option<&Anchor>) -> Option<Listing> {
-        let mut lines: Vec<Line> = text
-            .lines()
-            .map_while(Result::ok)
-            .filter_map(|line| kallsyms_line(&line))
-            .collect();
+        let mut lines: Vec<Line> =
+            text.lines().map_while(Result::ok).filter_map(|line| kallsyms_line(&line)).collect();
         let moved = match anchor {
             Some(anchor) => {
-                let listed = lines
-                    .iter()
-                    .find(|line| line.name == anchor.symbol)?
-                    .address;
+                let listed = lines.iter().find(|line| line.name == anchor.symbol)?.address;
                 anchor.address.wrapping_sub(listed)
             }
             None => 0,
@@ -134,9 +107,7 @@ impl Listing {
             let start = line.address.wrapping_add(moved);
             (start..start.saturating_add(size), line.name.clone())
         });
-        Some(Listing {
-            symbols: symbols.collect(),
-        })
+        Some(Listing { symbols: symbols.collect() })
     }
 
     /// `start size name`, hexadecimal; of two for one start the later holds.
@@ -146,16 +117,9 @@ impl Listing {
             let (size, name) = rest.trim_start().split_once(' ')?;
             let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
             let start = number(start)?;
-            Some((
-                start..start.saturating_add(number(size)?),
-                name.trim().to_owned(),
-            ))
+            Some((start..start.saturating_add(number(size)?), name.trim().to_owned()))
         };
-        let mut symbols: Vec<_> = text
-            .lines()
-            .map_while(Result::ok)
-            .filter_map(entry)
-            .collect();
+        let mut symbols: Vec<_> = text.lines().map_while(Result::ok).filter_map(entry).collect();
         symbols.reverse();
         symbols.sort_by_key(|(range, _)| range.start);
         symbols.dedup_by_key(|(range, _)| range.start);
@@ -164,10 +128,7 @@ impl Listing {
 
     /// The symbol at a run-time address.
     pub fn at(&self, address: u64) -> Option<(&Range<u64>, &str)> {
-        let ix = self
-            .symbols
-            .partition_point(|(range, _)| range.start <= address)
-            .checked_sub(1)?;
+        let ix = self.symbols.partition_point(|(range, _)| range.start <= address).checked_sub(1)?;
         let (range, name) = &self.symbols[ix];
         range.contains(&address).then_some((range, name))
     }
@@ -183,20 +144,12 @@ fn kallsyms_line(line: &str) -> Option<Line> {
         _ => return None,
     };
     let name = words.next()?.to_owned();
-    Some(Line {
-        address,
-        binding,
-        name,
-        module: words.next().map(str::to_owned),
-    })
+    Some(Line { address, binding, name, module: words.next().map(str::to_owned) })
 }
 
 fn open(path: &Path) -> Option<impl BufRead + use<>> {
     let regular = fs::metadata(path).ok()?.is_file();
-    regular
-        .then(|| File::open(path).ok())
-        .flatten()
-        .map(|file| BufReader::new(file.take(LONGEST)))
+    regular.then(|| File::open(path).ok()).flatten().map(|file| BufReader::new(file.take(LONGEST)))
 }
 
 fn our_uid() -> Option<u32> {
@@ -206,9 +159,7 @@ fn our_uid() -> Option<u32> {
 /// Whether the kernel of this machine, as of now, has a build-id: an ELF note `4, length, 3, "GNU\0", id`.
 fn is_running(build_id: &[u8]) -> bool {
     let notes = fs::read("/sys/kernel/notes").unwrap_or_default();
-    let name = notes
-        .windows(8)
-        .position(|window| window == b"\x03\0\0\0GNU\0");
+    let name = notes.windows(8).position(|window| window == b"\x03\0\0\0GNU\0");
     let id = name.and_then(|at| {
         let len = u32::from_ne_bytes(notes.get(at.checked_sub(4)?..at)?.try_into().ok()?);
         notes.get(at + 8..(at + 8).checked_add(len as usize)?)
@@ -233,37 +184,23 @@ ffffffffc0000050 t other\t[xfs]
 
     #[test]
     fn kernel_symbols_move_with_their_anchor() {
-        let anchor = Anchor {
-            symbol: "_text".into(),
-            address: 0xffff_ffff_9100_0000,
-        };
+        let anchor = Anchor { symbol: "_text".into(), address: 0xffff_ffff_9100_0000 };
         let listing = Listing::kallsyms(KALLSYMS.as_bytes(), Some(&anchor)).unwrap();
         let name = |address| listing.at(address).map(|(_, name)| name);
         assert_eq!(name(0xffff_ffff_9100_0000), Some("_stext"));
         assert_eq!(name(0xffff_ffff_9100_01ff), Some("__visible"));
         assert_eq!(name(0xffff_ffff_9100_0fff), Some("weak_one"));
-        assert_eq!(
-            name(0xffff_ffff_9100_1000),
-            None,
-            "the last before a module ends with its page"
-        );
+        assert_eq!(name(0xffff_ffff_9100_1000), None, "the last before a module ends with its page");
         assert_eq!(name(0xffff_ffff_d000_0011), Some("in_module"));
         assert_eq!(name(0xffff_ffff_8100_0000), None);
-        let absent = Anchor {
-            symbol: "_absent".into(),
-            address: 0,
-        };
+        let absent = Anchor { symbol: "_absent".into(), address: 0 };
         assert!(Listing::kallsyms(KALLSYMS.as_bytes(), Some(&absent)).is_none());
     }
 
     #[test]
     fn hidden_kernel_addresses_are_no_symbols() {
         assert!(
-            Listing::kallsyms(
-                "0000000000000000 T _text\n0000000000000000 T f\n".as_bytes(),
-                None
-            )
-            .is_none()
+            Listing::kallsyms("0000000000000000 T _text\n0000000000000000 T f\n".as_bytes(), None).is_none()
         );
     }
 

@@ -27,11 +27,7 @@ impl SearchPath {
     /// What perf and the debuggers use, after the given `--symfs` folders.
     pub fn system(symfs: Vec<PathBuf>) -> SearchPath {
         let cache = std::env::home_dir().map(|home| home.join(".debug"));
-        SearchPath {
-            symfs,
-            cache,
-            debug: vec!["/usr/lib/debug".into()],
-        }
+        SearchPath { symfs, cache, debug: vec!["/usr/lib/debug".into()] }
     }
 }
 
@@ -129,28 +125,13 @@ impl SearchPath {
     /// The separate file with the symbols of a build, if there is one.
     pub fn debug_file(&self, build_id: &[u8]) -> Option<Elf> {
         let (folder, rest) = cache_name(build_id)?;
-        let roots = self
-            .symfs
-            .iter()
-            .map(|dir| dir.join("usr/lib/debug"))
-            .chain(self.debug.iter().cloned());
-        let mut files: Vec<PathBuf> = roots
-            .map(|root| {
-                root.join(".build-id")
-                    .join(&folder)
-                    .join(format!("{rest}.debug"))
-            })
-            .collect();
-        files.extend(self.cache.iter().map(|cache| {
-            cache
-                .join(".build-id")
-                .join(&folder)
-                .join(&rest)
-                .join("debug")
-        }));
-        files
-            .iter()
-            .find_map(|file| open_verified(file, Some(build_id)).ok())
+        let roots = self.symfs.iter().map(|dir| dir.join("usr/lib/debug")).chain(self.debug.iter().cloned());
+        let mut files: Vec<PathBuf> =
+            roots.map(|root| root.join(".build-id").join(&folder).join(format!("{rest}.debug"))).collect();
+        files.extend(
+            self.cache.iter().map(|cache| cache.join(".build-id").join(&folder).join(&rest).join("debug")),
+        );
+        files.iter().find_map(|file| open_verified(file, Some(build_id)).ok())
     }
 
     fn candidates(&self, name: &ImageName, build_id: Option<&[u8]>) -> Vec<PathBuf> {
@@ -161,8 +142,7 @@ impl SearchPath {
                 files.extend(path.file_name().map(|file| dir.join(file)));
             }
             // A deleted file's path may by now hold another file: only a build-id tells.
-            let trusted =
-                build_id.is_some() || (self.symfs.is_empty() && name.kind == NameKind::File);
+            let trusted = build_id.is_some() || (self.symfs.is_empty() && name.kind == NameKind::File);
             if trusted && !is_virtual(path) {
                 files.push(Path::new("/").join(path));
             }
@@ -179,25 +159,12 @@ fn open_verified(file: &Path, build_id: Option<&[u8]>) -> Result<Elf, Option<Mis
     if !file.exists() {
         return Err(None);
     }
-    let unusable = |error| {
-        Some(Missing::Unusable {
-            file: file.to_owned(),
-            error,
-        })
-    };
+    let unusable = |error| Some(Missing::Unusable { file: file.to_owned(), error });
     let elf = Elf::open(file).map_err(unusable)?;
     match build_id {
-        Some(wanted)
-            if !elf
-                .build_id()
-                .is_some_and(|found| same_build(wanted, found)) =>
-        {
+        Some(wanted) if !elf.build_id().is_some_and(|found| same_build(wanted, found)) => {
             let found = elf.build_id().map(hex);
-            Err(Some(Missing::BuildIdMismatch {
-                file: file.to_owned(),
-                wanted: hex(wanted),
-                found,
-            }))
+            Err(Some(Missing::BuildIdMismatch { file: file.to_owned(), wanted: hex(wanted), found }))
         }
         _ => Ok(elf),
     }
@@ -214,9 +181,7 @@ pub(super) fn same_build(recorded: &[u8], found: &[u8]) -> bool {
 /// An absolute path as relative to the root; `None` for anything that is not one or that climbs.
 fn relative(name: &[u8]) -> Option<&Path> {
     let path = Path::new(OsStr::from_bytes(name)).strip_prefix("/").ok()?;
-    let plain = path
-        .components()
-        .all(|part| matches!(part, Component::Normal(_)));
+    let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
     (plain && !name.contains(&0) && path.file_name().is_some()).then_some(path)
 }
 
@@ -232,10 +197,8 @@ fn cache_name(build_id: &[u8]) -> Option<(String, String)> {
 
 /// Lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }

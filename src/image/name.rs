@@ -42,14 +42,8 @@ pub struct ImageName {
 /// Classifies the filename of an mmap record.
 pub fn classify(name: &[u8], mode: CpuMode) -> NameKind {
     if matches!(mode, CpuMode::Kernel | CpuMode::GuestKernel) {
-        let kernel = name.starts_with(b"[kernel.")
-            || name.starts_with(b"[guest.kernel.")
-            || !is_module(name);
-        return if kernel {
-            NameKind::Kernel
-        } else {
-            NameKind::KernelModule
-        };
+        let kernel = name.starts_with(b"[kernel.") || name.starts_with(b"[guest.kernel.") || !is_module(name);
+        return if kernel { NameKind::Kernel } else { NameKind::KernelModule };
     }
     match name {
         b"[vdso]" | b"[vdso32]" | b"[vdsox32]" | b"[vsyscall]" | b"[uprobes]" | b"[vectors]" => {
@@ -74,42 +68,28 @@ pub fn undeleted(name: &[u8]) -> &[u8] {
 /// The name without what perf appends to say which kernel symbol a mapping starts at: `[kernel.kallsyms]_text`.
 pub fn canonical(name: &[u8]) -> &[u8] {
     match name.iter().position(|&b| b == b']') {
-        Some(end) if name.starts_with(b"[kernel.") || name.starts_with(b"[guest.kernel.") => {
-            &name[..=end]
-        }
+        Some(end) if name.starts_with(b"[kernel.") || name.starts_with(b"[guest.kernel.") => &name[..=end],
         _ => name,
     }
 }
 
 /// The kernel symbol that perf appends, if it does.
 pub fn start_symbol(name: &[u8]) -> Option<&[u8]> {
-    name.strip_prefix(canonical(name))
-        .filter(|symbol| !symbol.is_empty())
+    name.strip_prefix(canonical(name)).filter(|symbol| !symbol.is_empty())
 }
 
 fn is_module(name: &[u8]) -> bool {
-    let path = [&b".ko"[..], b".ko.gz", b".ko.xz", b".ko.zst"]
-        .iter()
-        .any(|end| name.ends_with(end));
+    let path = [&b".ko"[..], b".ko.gz", b".ko.xz", b".ko.zst"].iter().any(|end| name.ends_with(end));
     path || name.starts_with(b"[")
 }
 
 fn is_anonymous(name: &[u8]) -> bool {
-    const STARTS: [&[u8]; 6] = [
-        b"//anon",
-        b"/dev/zero",
-        b"/anon_hugepage",
-        b"/SYSV",
-        b"[",
-        b"anon_inode:",
-    ];
+    const STARTS: [&[u8]; 6] = [b"//anon", b"/dev/zero", b"/anon_hugepage", b"/SYSV", b"[", b"anon_inode:"];
     name.is_empty() || STARTS.iter().any(|start| name.starts_with(start))
 }
 
 fn is_jit_map(name: &[u8]) -> bool {
-    let pid = name
-        .strip_prefix(b"/tmp/perf-")
-        .and_then(|rest| rest.strip_suffix(b".map"));
+    let pid = name.strip_prefix(b"/tmp/perf-").and_then(|rest| rest.strip_suffix(b".map"));
     pid.is_some_and(|pid| !pid.is_empty() && pid.iter().all(u8::is_ascii_digit))
 }
 
@@ -138,10 +118,7 @@ mod tests {
             ("[kernel.kallsyms]_text", NameKind::Kernel),
             ("/boot/vmlinux-6.1", NameKind::Kernel),
             ("[xfs]", NameKind::KernelModule),
-            (
-                "/lib/modules/6.1/kernel/fs/xfs/xfs.ko.zst",
-                NameKind::KernelModule,
-            ),
+            ("/lib/modules/6.1/kernel/fs/xfs/xfs.ko.zst", NameKind::KernelModule),
         ] {
             assert_eq!(classify(name.as_bytes(), CpuMode::Kernel), kind, "{name}");
         }
@@ -150,10 +127,7 @@ mod tests {
     #[test]
     fn the_kernels_start_symbol_is_no_part_of_its_name() {
         assert_eq!(canonical(b"[kernel.kallsyms]_stext"), b"[kernel.kallsyms]");
-        assert_eq!(
-            start_symbol(b"[kernel.kallsyms]_stext"),
-            Some(&b"_stext"[..])
-        );
+        assert_eq!(start_symbol(b"[kernel.kallsyms]_stext"), Some(&b"_stext"[..]));
         assert_eq!(start_symbol(b"[kernel.kallsyms]"), None);
         assert_eq!(canonical(b"/opt/[kernel.]x"), b"/opt/[kernel.]x");
         assert_eq!(undeleted(b"/opt/x (deleted)"), b"/opt/x");

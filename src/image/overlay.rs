@@ -32,9 +32,7 @@ impl Overlay {
         let leaf = |address: u64| bounds.partition_point(|&b| b < address);
         let mut begin = vec![0u32; 2 * leaves + 1];
         for (_, r) in ranges {
-            cover(leaves, leaf(r.start)..leaf(r.end), |node| {
-                begin[node + 1] += 1
-            });
+            cover(leaves, leaf(r.start)..leaf(r.end), |node| begin[node + 1] += 1);
         }
         for node in 1..begin.len() {
             begin[node] += begin[node - 1];
@@ -47,20 +45,13 @@ impl Overlay {
                 next[node] += 1;
             });
         }
-        Overlay {
-            bounds,
-            begin,
-            entries,
-        }
+        Overlay { bounds, begin, entries }
     }
 
     /// The last range with a number below `before` that covers `address`.
     pub fn topmost(&self, address: u64, before: u32) -> Option<u32> {
         let leaves = self.bounds.len().checked_sub(1)?;
-        let leaf = self
-            .bounds
-            .partition_point(|&b| b <= address)
-            .checked_sub(1)?;
+        let leaf = self.bounds.partition_point(|&b| b <= address).checked_sub(1)?;
         if leaf >= leaves {
             return None;
         }

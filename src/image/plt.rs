@@ -44,26 +44,16 @@ impl Plt {
         let got = got_base(elf);
         let mut plt = Plt::default();
         let holds_stubs = |section: &&Section| SECTIONS.contains(&section.name.as_str());
-        for section in elf
-            .sections()
-            .iter()
-            .filter(holds_stubs)
-            .take(SECTIONS.len())
-        {
+        for section in elf.sections().iter().filter(holds_stubs).take(SECTIONS.len()) {
             let Some(code) = elf.section_bytes(section) else {
                 continue;
             };
             plt.sections.push(section.range());
-            let size = if section.entry_size == 8 {
-                8
-            } else {
-                stub_size(&code)
-            };
+            let size = if section.entry_size == 8 { 8 } else { stub_size(&code) };
             for (at, stub) in (section.svma..).step_by(size).zip(code.chunks(size)) {
                 let target = slot_of(class, at, stub, got).and_then(|slot| slots.get(&slot));
                 let end = at.saturating_add(stub.len() as u64);
-                plt.stubs
-                    .extend(target.map(|target| (Svma(at)..Svma(end), target.clone())));
+                plt.stubs.extend(target.map(|target| (Svma(at)..Svma(end), target.clone())));
             }
         }
         plt.stubs.sort_by_key(|(range, _)| range.start);
@@ -72,10 +62,7 @@ impl Plt {
 
     /// Where the stub at an address leads; any address inside it will do.
     pub fn target(&self, at: Svma) -> Option<&PltTarget> {
-        let ix = self
-            .stubs
-            .partition_point(|(range, _)| range.start <= at)
-            .checked_sub(1)?;
+        let ix = self.stubs.partition_point(|(range, _)| range.start <= at).checked_sub(1)?;
         let (range, target) = &self.stubs[ix];
         range.contains(&at).then_some(target)
     }
@@ -94,16 +81,8 @@ impl Plt {
 /// What the loader puts into each slot that stubs may jump through.
 fn slots(elf: &Elf, class: Class) -> HashMap<u64, PltTarget> {
     let (jump_slot, glob_dat, irelative) = match class {
-        Class::Bits64 => (
-            elf::R_X86_64_JUMP_SLOT,
-            elf::R_X86_64_GLOB_DAT,
-            elf::R_X86_64_IRELATIVE,
-        ),
-        Class::Bits32 => (
-            elf::R_386_JMP_SLOT,
-            elf::R_386_GLOB_DAT,
-            elf::R_386_IRELATIVE,
-        ),
+        Class::Bits64 => (elf::R_X86_64_JUMP_SLOT, elf::R_X86_64_GLOB_DAT, elf::R_X86_64_IRELATIVE),
+        Class::Bits32 => (elf::R_386_JMP_SLOT, elf::R_386_GLOB_DAT, elf::R_386_IRELATIVE),
     };
     let names = symbols(elf, Table::Dynsym);
     let mut slots = HashMap::new();
@@ -132,9 +111,7 @@ fn slots(elf: &Elf, class: Class) -> HashMap<u64, PltTarget> {
 
 /// What `%ebx` holds in position-independent IA-32 code.
 fn got_base(elf: &Elf) -> Option<u64> {
-    elf.section(".got.plt")
-        .or_else(|| elf.section(".got"))
-        .map(|section| section.svma)
+    elf.section(".got.plt").or_else(|| elf.section(".got")).map(|section| section.svma)
 }
 
 /// Stubs are 16 bytes apart, or 8 where each is nothing but its jump (`.plt.got` of linkers that state no entry size).
@@ -142,21 +119,13 @@ fn stub_size(code: &[u8]) -> usize {
     let jumps = |at: usize| {
         code.get(at..at + 2) == Some(&[0xff, 0x25]) || code.get(at..at + 2) == Some(&[0xff, 0xa3])
     };
-    if jumps(0) && (code.len() == 8 || jumps(8)) {
-        8
-    } else {
-        16
-    }
+    if jumps(0) && (code.len() == 8 || jumps(8)) { 8 } else { 16 }
 }
 
 /// The slot that a stub jumps through: `[endbr] [bnd] jmp *slot`.
 fn slot_of(class: Class, at: u64, stub: &[u8], got: Option<u64>) -> Option<u64> {
     let mut jump = stub;
-    for prefix in [
-        &[0xf3, 0x0f, 0x1e, 0xfa][..],
-        &[0xf3, 0x0f, 0x1e, 0xfb],
-        &[0xf2],
-    ] {
+    for prefix in [&[0xf3, 0x0f, 0x1e, 0xfa][..], &[0xf3, 0x0f, 0x1e, 0xfb], &[0xf2]] {
         jump = jump.strip_prefix(prefix).unwrap_or(jump);
     }
     let next = at.wrapping_add((stub.len() - jump.len()) as u64 + 6);
@@ -180,34 +149,19 @@ mod tests {
     #[test]
     fn stubs_of_all_shapes_lead_to_their_slots() {
         let slot = |class, stub: &[u8]| slot_of(class, 0x1000, stub, Some(0x4000));
-        let plain = [
-            0xff, 0x25, 0x10, 0, 0, 0, 0x68, 0, 0, 0, 0, 0xe9, 0, 0, 0, 0,
-        ];
+        let plain = [0xff, 0x25, 0x10, 0, 0, 0, 0x68, 0, 0, 0, 0, 0xe9, 0, 0, 0, 0];
         assert_eq!(slot(Class::Bits64, &plain), Some(0x1016));
         assert_eq!(slot(Class::Bits32, &plain), Some(0x10));
         assert_eq!(
-            slot(
-                Class::Bits64,
-                &[0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, 0xf6, 0xff, 0xff, 0xff]
-            ),
+            slot(Class::Bits64, &[0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, 0xf6, 0xff, 0xff, 0xff]),
             Some(0x1000)
         );
         assert_eq!(
-            slot(
-                Class::Bits64,
-                &[0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 1, 0, 0, 0]
-            ),
+            slot(Class::Bits64, &[0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 1, 0, 0, 0]),
             Some(0x100c)
         );
-        assert_eq!(
-            slot(Class::Bits32, &[0xff, 0xa3, 0x0c, 0, 0, 0, 0x66, 0x90]),
-            Some(0x400c)
-        );
-        assert_eq!(
-            slot(Class::Bits64, &[0xff, 0x35, 0, 0, 0, 0]),
-            None,
-            "push, in the header"
-        );
+        assert_eq!(slot(Class::Bits32, &[0xff, 0xa3, 0x0c, 0, 0, 0, 0x66, 0x90]), Some(0x400c));
+        assert_eq!(slot(Class::Bits64, &[0xff, 0x35, 0, 0, 0, 0]), None, "push, in the header");
         assert_eq!(slot(Class::Bits64, &[0xff, 0x25, 0]), None, "cut off");
         assert_eq!(slot(Class::Bits64, &[]), None);
     }

@@ -31,10 +31,7 @@ impl Source {
     /// Opens `path` if it is a regular file.
     pub fn open(path: &Path) -> io::Result<(Source, File)> {
         let (file, metadata) = open_regular(path)?;
-        let source = Source {
-            path: path.to_owned(),
-            identity: Identity::of(&metadata),
-        };
+        let source = Source { path: path.to_owned(), identity: Identity::of(&metadata) };
         Ok((source, file))
     }
 

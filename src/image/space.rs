@@ -86,32 +86,15 @@ impl AddressSpaces {
         };
         if let (None, Some(symbol)) = (pid, start_symbol(&mmap.filename)) {
             let symbol = String::from_utf8_lossy(symbol).into_owned();
-            self.anchor = Some(Anchor {
-                symbol,
-                address: mmap.pgoff,
-            });
+            self.anchor = Some(Anchor { symbol, address: mmap.pgoff });
         }
         let path = canonical(&mmap.filename).to_vec();
         let kind = classify(&path, mmap.mode);
-        let private = matches!(
-            kind,
-            NameKind::Anonymous | NameKind::Memfd | NameKind::JitMap
-        );
-        let name = ImageName {
-            path,
-            kind,
-            build_id: mmap.build_id.clone(),
-            pid: pid.filter(|_| private),
-        };
+        let private = matches!(kind, NameKind::Anonymous | NameKind::Memfd | NameKind::JitMap);
+        let name = ImageName { path, kind, build_id: mmap.build_id.clone(), pid: pid.filter(|_| private) };
         let image = self.intern(name);
         let executable = mmap.executable;
-        let mapping = Mapping {
-            start: mmap.start,
-            end,
-            file_offset: mmap.pgoff,
-            image,
-            executable,
-        };
+        let mapping = Mapping { start: mmap.start, end, file_offset: mmap.pgoff, image, executable };
         Some(Event::Map { pid, mapping })
     }
 
@@ -141,10 +124,7 @@ impl AddressSpaces {
     }
 
     fn moment(&self, at: When) -> Moment {
-        (
-            if self.timed { at.time.unwrap_or(0) } else { 0 },
-            at.ordinal,
-        )
+        (if self.timed { at.time.unwrap_or(0) } else { 0 }, at.ordinal)
     }
 
     fn replay(&mut self, at: Moment, event: Event) {
@@ -188,10 +168,7 @@ impl AddressSpaces {
     }
 
     fn new_space(&mut self, parent: Option<(SpaceIx, u32)>) -> SpaceIx {
-        self.spaces.push(Space {
-            parent,
-            ..Space::default()
-        });
+        self.spaces.push(Space { parent, ..Space::default() });
         self.spaces.len() - 1
     }
 
@@ -224,9 +201,7 @@ impl AddressSpaces {
         let spaces = self.processes.get(&pid)?;
         let entered = spaces.partition_point(|&(from, _)| from <= at);
         // A sample before anything is known of its process belongs to what is known first.
-        spaces
-            .get(entered.saturating_sub(1))
-            .map(|&(_, space)| space)
+        spaces.get(entered.saturating_sub(1)).map(|&(_, space)| space)
     }
 
     fn lookup(&self, space: SpaceIx, at: Moment, address: u64) -> Option<Mapped> {
@@ -234,11 +209,7 @@ impl AddressSpaces {
         let mut space = self.spaces.get(space)?;
         loop {
             if let Some(ix) = space.overlay.topmost(address, before) {
-                return Some(Mapped {
-                    ix: MappingIx(ix),
-                    mapping: self.mappings[ix as usize],
-                    address,
-                });
+                return Some(Mapped { ix: MappingIx(ix), mapping: self.mappings[ix as usize], address });
             }
             let (parent, forked) = space.parent?;
             before = before.min(forked);
@@ -256,25 +227,14 @@ impl AddressSpaces {
         file_offset: u64,
     ) -> Option<u64> {
         let moment = self.moment(at);
-        let first = if mode == CpuMode::Kernel {
-            self.kernel
-        } else {
-            self.space_of(pid, moment)?
-        };
+        let first = if mode == CpuMode::Kernel { self.kernel } else { self.space_of(pid, moment)? };
         let mut next = Some(first);
         while let Some(space) = next.map(|space| &self.spaces[space]) {
             for &ix in space.own.iter().rev() {
                 let mapping = self.mappings[ix as usize];
-                let address = mapping
-                    .start
-                    .wrapping_add(file_offset.wrapping_sub(mapping.file_offset));
-                let shown =
-                    mapping.image == image && (mapping.start..mapping.end).contains(&address);
-                if shown
-                    && self
-                        .lookup(first, moment, address)
-                        .is_some_and(|found| found.ix.0 == ix)
-                {
+                let address = mapping.start.wrapping_add(file_offset.wrapping_sub(mapping.file_offset));
+                let shown = mapping.image == image && (mapping.start..mapping.end).contains(&address);
+                if shown && self.lookup(first, moment, address).is_some_and(|found| found.ix.0 == ix) {
                     return Some(address);
                 }
             }
@@ -305,16 +265,12 @@ impl AddressSpaces {
 
     /// When the process was forked, in nanoseconds of the recording's clock; `None` if it was there before.
     pub fn process_start(&self, pid: i32, at: When) -> Option<u64> {
-        self.threads
-            .born(pid, self.moment(at))
-            .filter(|_| self.timed)
+        self.threads.born(pid, self.moment(at)).filter(|_| self.timed)
     }
 
     /// When the process ended, if the recording saw it.
     pub fn process_end(&self, pid: i32, at: When) -> Option<u64> {
-        self.threads
-            .died(pid, self.moment(at))
-            .filter(|_| self.timed)
+        self.threads.died(pid, self.moment(at)).filter(|_| self.timed)
     }
 }
 

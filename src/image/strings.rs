@@ -16,10 +16,7 @@ pub struct Strings<'a> {
 impl<'a> Strings<'a> {
     /// Over the bytes of a section.
     pub fn new(bytes: &'a [u8]) -> Strings<'a> {
-        Strings {
-            bytes,
-            left: bytes.len().saturating_mul(SHARING),
-        }
+        Strings { bytes, left: bytes.len().saturating_mul(SHARING) }
     }
 
     /// The string at an offset; empty where there is none and when too much was asked for.

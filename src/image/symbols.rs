@@ -11,9 +11,7 @@ use std::sync::Arc;
 
 use tokio::runtime::{Builder, Runtime};
 use wholesym::samply_symbols::demangle_any;
-use wholesym::{
-    AddressInfo, FrameDebugInfo, LookupAddress, SymbolManager, SymbolManagerConfig, SymbolMap,
-};
+use wholesym::{AddressInfo, FrameDebugInfo, LookupAddress, SymbolManager, SymbolManagerConfig, SymbolMap};
 
 use super::binary::Image;
 use super::functions::{FunctionRange, FunctionSource};
@@ -81,32 +79,21 @@ impl Wholesym {
             let list = list.or_insert_with_key(|of| images.listing(of));
             return list.as_ref()?.at(at.svma.0).map(listed);
         }
-        let function = image
-            .function_at(at.svma)
-            .filter(|function| function.name.is_some());
+        let function = image.function_at(at.svma).filter(|function| function.name.is_some());
         if let Some(stub) = function.filter(|function| function.source == FunctionSource::Plt) {
             return named(stub, Vec::new());
         }
         let info = self.debug_info(image, at);
-        let base = image
-            .elf()
-            .and_then(|elf| elf.segments().first())
-            .map_or(0, |segment| segment.svma);
+        let base = image.elf().and_then(|elf| elf.segments().first()).map_or(0, |segment| segment.svma);
         let Some(function) = function else {
             return info.map(|info| unnamed(info, base));
         };
-        named(
-            function,
-            info.and_then(|info| info.frames).unwrap_or_default(),
-        )
+        named(function, info.and_then(|info| info.frames).unwrap_or_default())
     }
 
     fn debug_info(&mut self, image: &Image, at: Location) -> Option<AddressInfo> {
         let (runtime, manager) = (&self.runtime, &self.manager);
-        let map = self
-            .maps
-            .entry(at.image)
-            .or_insert_with(|| load(runtime, manager, image));
+        let map = self.maps.entry(at.image).or_insert_with(|| load(runtime, manager, image));
         runtime.block_on(map.as_ref()?.lookup(LookupAddress::Svma(at.svma.0)))
     }
 }
@@ -123,11 +110,7 @@ impl Symbolizer for Wholesym {
 }
 
 fn load(runtime: &Runtime, manager: &SymbolManager, image: &Image) -> Option<SymbolMap> {
-    let load = |file: &Path| {
-        runtime
-            .block_on(manager.load_symbol_map_for_binary_at_path(file, None))
-            .ok()
-    };
+    let load = |file: &Path| runtime.block_on(manager.load_symbol_map_for_binary_at_path(file, None)).ok();
     let debug = image.debug().and_then(|debug| load(debug.path()));
     debug.or_else(|| load(image.elf()?.path()))
 }
@@ -165,12 +148,7 @@ fn unnamed(info: AddressInfo, base: u64) -> Symbol {
         mangled: None,
         start: Svma(base.wrapping_add(info.symbol.address.into())),
         size: info.symbol.size.map(u64::from),
-        frames: info
-            .frames
-            .unwrap_or_default()
-            .into_iter()
-            .map(frame)
-            .collect(),
+        frames: info.frames.unwrap_or_default().into_iter().map(frame).collect(),
     }
 }
 
@@ -185,9 +163,7 @@ fn frame(info: FrameDebugInfo) -> SourceFrame {
 /// Demangles what is mangled. Of names that are not, wholesym takes a leading underscore away; they stay as they are.
 fn demangle(name: &str) -> String {
     let (plain, version) = name.split_at(name.find('@').unwrap_or(name.len()));
-    let mangled = ["_Z", "__Z", "_R"]
-        .iter()
-        .any(|start| plain.starts_with(start));
+    let mangled = ["_Z", "__Z", "_R"].iter().any(|start| plain.starts_with(start));
     match demangle_any(plain) {
         source if mangled && plain.strip_prefix('_') != Some(&source) => source + version,
         _ => name.to_owned(),

@@ -79,31 +79,25 @@ pub fn symbols(elf: &Elf, table: Table) -> Vec<Symbol> {
     let Some(section) = elf.sections().iter().find(|section| section.kind == kind) else {
         return Vec::new();
     };
-    let strings = elf
-        .sections()
-        .get(section.link)
-        .and_then(|strings| elf.section_bytes(strings));
+    let strings = elf.sections().get(section.link).and_then(|strings| elf.section_bytes(strings));
     let (Some(bytes), Some(strings)) = (elf.section_bytes(section), strings) else {
         return Vec::new();
     };
     let mut strings = Strings::new(&strings);
     match elf.is_64 {
-        true => entries::<Sym64<Endianness>>(&bytes)
-            .iter()
-            .map(|s| symbol(s, elf.endian, &mut strings))
-            .collect(),
-        false => entries::<Sym32<Endianness>>(&bytes)
-            .iter()
-            .map(|s| symbol(s, elf.endian, &mut strings))
-            .collect(),
+        true => {
+            entries::<Sym64<Endianness>>(&bytes).iter().map(|s| symbol(s, elf.endian, &mut strings)).collect()
+        }
+        false => {
+            entries::<Sym32<Endianness>>(&bytes).iter().map(|s| symbol(s, elf.endian, &mut strings)).collect()
+        }
     }
 }
 
 /// The relocations of all loaded relocation sections.
 pub fn relocations(elf: &Elf) -> Vec<Relocation> {
-    let loaded = |section: &&Section| {
-        section.svma != 0 && [elf::SHT_RELA, elf::SHT_REL].contains(&section.kind)
-    };
+    let loaded =
+        |section: &&Section| section.svma != 0 && [elf::SHT_RELA, elf::SHT_REL].contains(&section.kind);
     let mut all = Vec::new();
     for section in elf.sections().iter().filter(loaded).take(MOST_TABLES) {
         let is_rela = section.kind == elf::SHT_RELA;
@@ -112,26 +106,18 @@ pub fn relocations(elf: &Elf) -> Vec<Relocation> {
         };
         let endian = elf.endian;
         match (is_rela, elf.is_64) {
-            (true, true) => all.extend(
-                entries::<Rela64<Endianness>>(&bytes)
-                    .iter()
-                    .map(|r| with_addend(r, endian)),
-            ),
-            (true, false) => all.extend(
-                entries::<Rela32<Endianness>>(&bytes)
-                    .iter()
-                    .map(|r| with_addend(r, endian)),
-            ),
-            (false, true) => all.extend(
-                entries::<Rel64<Endianness>>(&bytes)
-                    .iter()
-                    .map(|r| without_addend(r, endian)),
-            ),
-            (false, false) => all.extend(
-                entries::<Rel32<Endianness>>(&bytes)
-                    .iter()
-                    .map(|r| without_addend(r, endian)),
-            ),
+            (true, true) => {
+                all.extend(entries::<Rela64<Endianness>>(&bytes).iter().map(|r| with_addend(r, endian)))
+            }
+            (true, false) => {
+                all.extend(entries::<Rela32<Endianness>>(&bytes).iter().map(|r| with_addend(r, endian)))
+            }
+            (false, true) => {
+                all.extend(entries::<Rel64<Endianness>>(&bytes).iter().map(|r| without_addend(r, endian)))
+            }
+            (false, false) => {
+                all.extend(entries::<Rel32<Endianness>>(&bytes).iter().map(|r| without_addend(r, endian)))
+            }
         }
     }
     all
@@ -141,11 +127,7 @@ fn entries<T: Pod>(bytes: &[u8]) -> &[T] {
     slice_from_bytes(bytes, bytes.len() / size_of::<T>()).map_or(&[], |(entries, _)| entries)
 }
 
-fn symbol<S: Sym<Endian = Endianness>>(
-    symbol: &S,
-    endian: Endianness,
-    strings: &mut Strings<'_>,
-) -> Symbol {
+fn symbol<S: Sym<Endian = Endianness>>(symbol: &S, endian: Endianness, strings: &mut Strings<'_>) -> Symbol {
     let kind = symbol.st_type();
     Symbol {
         name: strings.at(symbol.st_name(endian)),
@@ -156,8 +138,7 @@ fn symbol<S: Sym<Endian = Endianness>>(
             elf::STB_WEAK => Binding::Weak,
             _ => Binding::Global,
         },
-        function: (kind == elf::STT_FUNC || kind == elf::STT_GNU_IFUNC)
-            && !symbol.is_undefined(endian),
+        function: (kind == elf::STT_FUNC || kind == elf::STT_GNU_IFUNC) && !symbol.is_undefined(endian),
     }
 }
 

@@ -56,25 +56,19 @@ impl Threads {
         let named = |tid: i32| {
             let names = self.comms.get(&tid)?;
             let taken = names.partition_point(|&(from, _)| from <= at);
-            names
-                .get(taken.saturating_sub(1))
-                .map(|&(_, id)| self.names[id as usize].as_str())
+            names.get(taken.saturating_sub(1)).map(|&(_, id)| self.names[id as usize].as_str())
         };
         named(tid).or_else(|| named(pid))
     }
 
     /// When the process that had `pid` at a moment was forked.
     pub fn born(&self, pid: i32, at: Moment) -> Option<u64> {
-        self.life(pid, at)
-            .map(|(born, _)| born.0)
-            .filter(|&time| time > 0)
+        self.life(pid, at).map(|(born, _)| born.0).filter(|&time| time > 0)
     }
 
     /// When the process that had `pid` at a moment ended.
     pub fn died(&self, pid: i32, at: Moment) -> Option<u64> {
-        self.life(pid, at)
-            .and_then(|(_, died)| died)
-            .map(|died| died.0)
+        self.life(pid, at).and_then(|(_, died)| died).map(|died| died.0)
     }
 
     fn life(&self, pid: i32, at: Moment) -> Option<(Moment, Option<Moment>)> {

@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gimli::{
-    BaseAddresses, CfaRule, CieOrFde, EhFrame, EndianSlice, FrameDescriptionEntry, LittleEndian,
-    Reader, RegisterRule, UnwindContext, UnwindExpression, UnwindSection,
+    BaseAddresses, CfaRule, CieOrFde, EhFrame, EndianSlice, FrameDescriptionEntry, LittleEndian, Reader,
+    RegisterRule, UnwindContext, UnwindExpression, UnwindSection,
 };
 
 use super::Svma;
@@ -80,39 +80,25 @@ impl Unwind {
             Class::Bits64 => 8,
         };
         let bytes = elf.section_bytes(section)?;
-        let mut unwind = Unwind {
-            bytes,
-            bases,
-            address_size,
-            entries: Vec::new(),
-            rows: Mutex::default(),
-        };
+        let mut unwind = Unwind { bytes, bases, address_size, entries: Vec::new(), rows: Mutex::default() };
         unwind.entries = unwind.read_entries();
         Some(unwind)
     }
 
     /// All ranges, by start.
     pub fn ranges(&self) -> Vec<Range<Svma>> {
-        self.entries
-            .iter()
-            .map(|(range, _)| range.clone())
-            .collect()
+        self.entries.iter().map(|(range, _)| range.clone()).collect()
     }
 
     /// The id of the row at an address.
     pub fn row(&self, at: Svma) -> Option<RowId> {
-        let ix = self
-            .entries
-            .partition_point(|(range, _)| range.start <= at)
-            .checked_sub(1)?;
+        let ix = self.entries.partition_point(|(range, _)| range.start <= at).checked_sub(1)?;
         let (range, offset) = &self.entries[ix];
         if !range.contains(&at) {
             return None;
         }
         let table = self.table(*offset)?;
-        let ix = table
-            .partition_point(|(range, _)| range.start <= at)
-            .checked_sub(1)?;
+        let ix = table.partition_point(|(range, _)| range.start <= at).checked_sub(1)?;
         table[ix].0.contains(&at).then_some(table[ix].1)
     }
 
@@ -132,15 +118,14 @@ impl Unwind {
             let CieOrFde::Fde(partial) = entry else {
                 continue;
             };
-            let cie =
-                |_: &EhFrame<_>, bases: &_, offset: gimli::EhFrameOffset| match cies.get(&offset) {
-                    Some(cie) => Ok(Clone::clone(cie)),
-                    None => {
-                        let cie = section.cie_from_offset(bases, offset)?;
-                        cies.insert(offset, cie.clone());
-                        Ok(cie)
-                    }
-                };
+            let cie = |_: &EhFrame<_>, bases: &_, offset: gimli::EhFrameOffset| match cies.get(&offset) {
+                Some(cie) => Ok(Clone::clone(cie)),
+                None => {
+                    let cie = section.cie_from_offset(bases, offset)?;
+                    cies.insert(offset, cie.clone());
+                    Ok(cie)
+                }
+            };
             let Ok(fde) = partial.parse(cie) else {
                 continue;
             };
@@ -159,13 +144,8 @@ impl Unwind {
             return Some(table.clone());
         }
         let section = self.section();
-        let fde = section
-            .fde_from_offset(&self.bases, offset.into(), EhFrame::cie_from_offset)
-            .ok()?;
-        let table: Table = self
-            .read_rows(&section, &fde, &mut rows.ids)
-            .unwrap_or_default()
-            .into();
+        let fde = section.fde_from_offset(&self.bases, offset.into(), EhFrame::cie_from_offset).ok()?;
+        let table: Table = self.read_rows(&section, &fde, &mut rows.ids).unwrap_or_default().into();
         rows.tables.insert(offset, table.clone());
         Some(table)
     }
@@ -185,10 +165,7 @@ impl Unwind {
                 registers.push((register.0, Rule::of_register(rule, section)?));
             }
             registers.sort();
-            let key = Row {
-                frame: Rule::of_frame(row.cfa(), section)?,
-                registers,
-            };
+            let key = Row { frame: Rule::of_frame(row.cfa(), section)?, registers };
             let next = RowId(ids.len() as u32);
             let id = *ids.entry(key).or_insert(next);
             rows.push((Svma(row.start_address())..Svma(row.end_address()), id));
@@ -201,9 +178,7 @@ impl Rule {
     fn of_frame(rule: &CfaRule<usize>, section: &EhFrame<Slice>) -> gimli::Result<Rule> {
         Ok(match rule {
             CfaRule::RegisterAndOffset { register, offset } => Rule::Frame(register.0, *offset),
-            CfaRule::Expression(expression) => {
-                Rule::FrameExpression(expression_bytes(expression, section)?)
-            }
+            CfaRule::Expression(expression) => Rule::FrameExpression(expression_bytes(expression, section)?),
         })
     }
 
@@ -214,9 +189,7 @@ impl Rule {
             RegisterRule::Offset(offset) => Rule::Offset(*offset),
             RegisterRule::ValOffset(offset) => Rule::ValOffset(*offset),
             RegisterRule::Register(register) => Rule::Register(register.0),
-            RegisterRule::Expression(expression) => {
-                Rule::Expression(expression_bytes(expression, section)?)
-            }
+            RegisterRule::Expression(expression) => Rule::Expression(expression_bytes(expression, section)?),
             RegisterRule::ValExpression(expression) => {
                 Rule::ValExpression(expression_bytes(expression, section)?)
             }

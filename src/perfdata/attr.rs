@@ -70,9 +70,7 @@ pub struct Attr {
 impl Attr {
     /// Decodes a structure that stands at `offset`; `bytes` may be longer than the structure.
     pub(super) fn parse(bytes: &[u8], endian: Endian, offset: u64) -> Result<Attr, Error> {
-        let bytes = bytes
-            .get(..attr_len(bytes, endian, offset)?)
-            .unwrap_or_default();
+        let bytes = bytes.get(..attr_len(bytes, endian, offset)?).unwrap_or_default();
         let u32_at = |at| endian.u32(bytes, at).unwrap_or(0);
         let u64_at = |at| endian.u64(bytes, at).unwrap_or(0);
         let flags = Flags::read(bytes, endian);
@@ -90,9 +88,7 @@ impl Attr {
             sample_regs_user: u64_at(80),
             sample_stack_user: u32_at(88),
             sample_regs_intr: u64_at(96),
-            clockid: flags
-                .has(c::ATTR_FLAG_BIT_USE_CLOCKID)
-                .then(|| u32_at(92) as i32),
+            clockid: flags.has(c::ATTR_FLAG_BIT_USE_CLOCKID).then(|| u32_at(92) as i32),
             freq: flags.has(c::ATTR_FLAG_BIT_FREQ),
             precise_ip: flags.precise_ip(),
             sample_id_all: flags.has(c::ATTR_FLAG_BIT_SAMPLE_ID_ALL),
@@ -169,11 +165,7 @@ pub(super) struct IdsRow {
 }
 
 /// Reads the section of events of a file of `len` bytes.
-pub(super) fn read_attrs(
-    file: &File,
-    header: &Header,
-    len: u64,
-) -> Result<(Vec<Attr>, Vec<IdsRow>), Error> {
+pub(super) fn read_attrs(file: &File, header: &Header, len: u64) -> Result<(Vec<Attr>, Vec<IdsRow>), Error> {
     let Section { offset, size } = header.attrs;
     let bad = |reason: String| Error::Attr { offset, reason };
     let least = u64::from(c::PERF_ATTR_SIZE_VER0) + 16;
@@ -194,13 +186,8 @@ pub(super) fn read_attrs(
             .checked_sub(section.size / 8)
             .ok_or_else(|| bad("more ids than the file has room for".into()))?;
         let raw = read_exact(file, section.offset, section.size as usize)?;
-        attr.ids = super::bytes::Words::new(&raw, header.endian)
-            .iter()
-            .collect();
-        rows.push(IdsRow {
-            at: at + attr.bytes.len() as u64,
-            section,
-        });
+        attr.ids = super::bytes::Words::new(&raw, header.endian).iter().collect();
+        rows.push(IdsRow { at: at + attr.bytes.len() as u64, section });
         attrs.push(attr);
     }
     Ok((attrs, rows))
@@ -226,12 +213,7 @@ mod tests {
             assert_eq!(attr.bytes, bytes);
             assert_eq!(attr.sample_type, 0x1_0007);
         }
-        assert_eq!(
-            Attr::parse(&attr_bytes(64, 128), Endian::Little, 0)
-                .unwrap()
-                .branch_sample_type,
-            0
-        );
+        assert_eq!(Attr::parse(&attr_bytes(64, 128), Endian::Little, 0).unwrap().branch_sample_type, 0);
     }
 
     #[test]

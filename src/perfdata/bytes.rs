@@ -104,9 +104,7 @@ impl<'a> Words<'a> {
     }
 
     /// The words in order.
-    pub fn iter(
-        &self,
-    ) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator + Clone + use<'a> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator + Clone + use<'a> {
         let endian = self.endian;
         let (words, _) = self.bytes.as_chunks::<8>();
         words.iter().map(move |raw| endian.word(*raw))
@@ -131,10 +129,7 @@ mod tests {
     fn words_ignore_a_rest_that_is_no_word() {
         let b = [0, 0, 0, 0, 0, 0, 0, 9, 1, 1];
         let words = Words::new(&b, Endian::Big);
-        assert_eq!(
-            (words.len(), words.iter().collect::<Vec<_>>()),
-            (1, vec![9])
-        );
+        assert_eq!((words.len(), words.iter().collect::<Vec<_>>()), (1, vec![9]));
         assert_eq!(words.get(1), None);
         assert_eq!(words.get(usize::MAX), None);
     }

@@ -102,10 +102,7 @@ impl Features {
 
     /// Takes in a section. `None` if it does not have the form it should; what could be read is kept.
     pub(super) fn read(&mut self, feature: Feature, bytes: &[u8], endian: Endian) -> Option<()> {
-        let at = &mut Cursor {
-            rest: bytes,
-            endian,
-        };
+        let at = &mut Cursor { rest: bytes, endian };
         match feature {
             Feature::BUILD_ID => return self.read_build_ids(bytes, endian),
             Feature::HOSTNAME => self.hostname = Some(at.string()?),
@@ -165,9 +162,7 @@ impl Features {
 
     fn read_build_ids(&mut self, bytes: &[u8], endian: Endian) -> Option<()> {
         // As perf does: entries of its first versions have no pid, which shows in the kernel's name.
-        let old = bytes
-            .get(36..)
-            .is_some_and(|name| name.starts_with(b"nel.kallsyms]"));
+        let old = bytes.get(36..).is_some_and(|name| name.starts_with(b"nel.kallsyms]"));
         let mut rest = bytes;
         while !rest.is_empty() {
             let (.., size) = parse_header(rest.get(..RECORD_HEADER)?, endian);
@@ -184,19 +179,11 @@ impl Features {
         let pid = if old { -1 } else { endian.i32(entry, 8)? };
         let at = if old { 8 } else { 12 };
         let id: [u8; 24] = array(entry, at)?;
-        let len = if misc & c::PERF_RECORD_MISC_BUILD_ID_SIZE != 0 {
-            usize::from(id[20]).min(20)
-        } else {
-            20
-        };
+        let len =
+            if misc & c::PERF_RECORD_MISC_BUILD_ID_SIZE != 0 { usize::from(id[20]).min(20) } else { 20 };
         let filename = until_nul(entry.get(at + 24..)?).to_vec();
         let mode = CpuMode::of(misc);
-        self.build_ids.push(BuildId {
-            pid,
-            mode,
-            bytes: id[..len].to_vec(),
-            filename,
-        });
+        self.build_ids.push(BuildId { pid, mode, bytes: id[..len].to_vec(), filename });
         Some(())
     }
 }
@@ -243,9 +230,7 @@ mod tests {
     }
 
     fn build_id(misc: u16, pid: Option<i32>, size: u8, name: &str) -> Vec<u8> {
-        let mut body = pid
-            .map(|pid| pid.to_le_bytes().to_vec())
-            .unwrap_or_default();
+        let mut body = pid.map(|pid| pid.to_le_bytes().to_vec()).unwrap_or_default();
         body.extend([0xab; 20]);
         body.extend([size, 0, 0, 0]);
         body.extend(name.as_bytes());
@@ -260,8 +245,7 @@ mod tests {
     #[test]
     fn strings_and_lists_are_read() {
         let mut f = Features::default();
-        f.read(Feature::ARCH, &string("x86_64"), Endian::Little)
-            .unwrap();
+        f.read(Feature::ARCH, &string("x86_64"), Endian::Little).unwrap();
         let cmdline = [&2u32.to_le_bytes()[..], &string("perf"), &string("record")].concat();
         f.read(Feature::CMDLINE, &cmdline, Endian::Little).unwrap();
         assert_eq!(f.arch.as_deref(), Some("x86_64"));
@@ -276,10 +260,7 @@ mod tests {
         assert_eq!(f.cmdline, ["perf"]);
         let events = [&1u32.to_le_bytes()[..], &u32::MAX.to_le_bytes()].concat();
         assert_eq!(f.read(Feature::EVENT_DESC, &events, Endian::Little), None);
-        assert_eq!(
-            f.read(Feature::HOSTNAME, &u32::MAX.to_le_bytes(), Endian::Little),
-            None
-        );
+        assert_eq!(f.read(Feature::HOSTNAME, &u32::MAX.to_le_bytes(), Endian::Little), None);
     }
 
     #[test]
@@ -289,13 +270,8 @@ mod tests {
             build_id(1 | 1 << 15, Some(-1), 16, "[kernel.kallsyms]"),
             build_id(2 | 1 << 15, Some(7), 200, "/a"),
         ];
-        f.read(Feature::BUILD_ID, &entries.concat(), Endian::Little)
-            .unwrap();
-        let found: Vec<_> = f
-            .build_ids
-            .iter()
-            .map(|b| (b.pid, b.mode, b.bytes.len()))
-            .collect();
+        f.read(Feature::BUILD_ID, &entries.concat(), Endian::Little).unwrap();
+        let found: Vec<_> = f.build_ids.iter().map(|b| (b.pid, b.mode, b.bytes.len())).collect();
         assert_eq!(found, [(-1, CpuMode::Kernel, 16), (7, CpuMode::User, 20)]);
         assert_eq!(f.build_ids[0].filename, b"[kernel.kallsyms]");
     }
@@ -303,15 +279,7 @@ mod tests {
     #[test]
     fn build_ids_of_the_first_versions_have_no_pid() {
         let mut f = Features::default();
-        f.read(
-            Feature::BUILD_ID,
-            &build_id(1, None, 0, "[kernel.kallsyms]"),
-            Endian::Little,
-        )
-        .unwrap();
-        assert_eq!(
-            (f.build_ids[0].bytes.len(), &f.build_ids[0].filename[..4]),
-            (20, &b"[ker"[..])
-        );
+        f.read(Feature::BUILD_ID, &build_id(1, None, 0, "[kernel.kallsyms]"), Endian::Little).unwrap();
+        assert_eq!((f.build_ids[0].bytes.len(), &f.build_ids[0].filename[..4]), (20, &b"[ker"[..]));
     }
 }

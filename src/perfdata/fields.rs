@@ -28,9 +28,7 @@ impl<'a> Callchain<'a> {
     }
 
     /// The entries in order, markers included.
-    pub fn iter(
-        &self,
-    ) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator + Clone + use<'a> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator + Clone + use<'a> {
         self.0.iter()
     }
 
@@ -41,7 +39,8 @@ impl<'a> Callchain<'a> {
 
     /// The mode of what follows a marker; `None` for one that says nothing of it.
     pub fn mode_of(marker: u64) -> Option<CpuMode> {
-        let modes = [CpuMode::User, CpuMode::Kernel, CpuMode::Hypervisor, CpuMode::GuestKernel, CpuMode::GuestUser];
+        let modes =
+            [CpuMode::User, CpuMode::Kernel, CpuMode::Hypervisor, CpuMode::GuestKernel, CpuMode::GuestUser];
         modes.into_iter().find(|&mode| Self::marker(mode) == Some(marker))
     }
 
@@ -67,11 +66,7 @@ impl<'a> Callchain<'a> {
         } else {
             0
         };
-        let len = self
-            .iter()
-            .skip(start)
-            .take_while(|&e| !Self::is_marker(e))
-            .count();
+        let len = self.iter().skip(start).take_while(|&e| !Self::is_marker(e)).count();
         Some(start..start + len)
     }
 }
@@ -155,11 +150,7 @@ impl<'a> BranchStack<'a> {
         let (entries, _) = self.entries.as_chunks::<24>();
         entries.iter().map(move |raw| {
             let word = |i: usize| endian.u64(raw, 8 * i).unwrap_or(0);
-            BranchEntry {
-                from: word(0),
-                to: word(1),
-                flags: BranchFlags::from_word(word(2), endian),
-            }
+            BranchEntry { from: word(0), to: word(1), flags: BranchFlags::from_word(word(2), endian) }
         })
     }
 }
@@ -191,13 +182,7 @@ pub struct Counters<'a> {
 impl<'a> Counters<'a> {
     /// The counters, the group's leader first.
     pub fn iter(&self) -> impl Iterator<Item = CounterValue> + use<'a> {
-        let Counters {
-            single,
-            values,
-            has_id,
-            has_lost,
-            ..
-        } = *self;
+        let Counters { single, values, has_id, has_lost, .. } = *self;
         let mut words = single.into_iter().chain(values.iter());
         std::iter::from_fn(move || {
             let value = words.next()?;
@@ -228,9 +213,7 @@ impl Registers<'_> {
     pub fn get(&self, register: u32) -> Option<u64> {
         let bit = 1u64.checked_shl(register)?;
         let before = (self.mask & (bit - 1)).count_ones() as usize;
-        (self.mask & bit != 0)
-            .then(|| self.values.get(before))
-            .flatten()
+        (self.mask & bit != 0).then(|| self.values.get(before)).flatten()
     }
 }
 
@@ -267,10 +250,7 @@ mod tests {
     #[test]
     fn a_chain_without_marker_is_of_the_samples_mode() {
         assert_eq!(part(&[3, 4], CpuMode::User), Some(0..2));
-        assert_eq!(
-            part(&[3, 4, c::PERF_CONTEXT_USER, 5], CpuMode::Kernel),
-            Some(0..2)
-        );
+        assert_eq!(part(&[3, 4, c::PERF_CONTEXT_USER, 5], CpuMode::Kernel), Some(0..2));
         assert_eq!(part(&[], CpuMode::User), None);
         assert_eq!(part(&[c::PERF_CONTEXT_USER], CpuMode::User), Some(1..1));
     }
@@ -285,31 +265,14 @@ mod tests {
         let little = BranchFlags::from_word(1 | 0x1234 << 4 | 5 << 20, Endian::Little);
         let big = BranchFlags::from_word(1 << 63 | 0x1234 << 44 | 5 << 40, Endian::Big);
         assert_eq!(little, big);
-        assert_eq!(
-            (
-                big.mispredicted(),
-                big.predicted(),
-                big.cycles(),
-                big.kind()
-            ),
-            (true, false, 0x1234, 5)
-        );
+        assert_eq!((big.mispredicted(), big.predicted(), big.cycles(), big.kind()), (true, false, 0x1234, 5));
     }
 
     #[test]
     fn registers_are_found_by_their_rank_in_the_mask() {
         let b = bytes(&[10, 18, 20]);
         let values = Words::new(&b, Endian::Little);
-        let regs = Registers {
-            abi: 2,
-            mask: 1 | 1 << 8 | 1 << 10,
-            values,
-            ip: None,
-            ip_offset: None,
-        };
-        assert_eq!(
-            (regs.get(8), regs.get(10), regs.get(1), regs.get(64)),
-            (Some(18), Some(20), None, None)
-        );
+        let regs = Registers { abi: 2, mask: 1 | 1 << 8 | 1 << 10, values, ip: None, ip_offset: None };
+        assert_eq!((regs.get(8), regs.get(10), regs.get(1), regs.get(64)), (Some(18), Some(20), None, None));
     }
 }

@@ -53,16 +53,11 @@ impl PerfFile {
     /// Opens a recording. What cannot be read twice, such as a pipe, is copied to a temporary file first; `-` is the standard
     /// input.
     pub fn open(path: &Path) -> Result<PerfFile, Error> {
-        let directory = || Error::Directory {
-            path: path.to_owned(),
-        };
+        let directory = || Error::Directory { path: path.to_owned() };
         if path.is_dir() {
             return Err(directory());
         }
-        let file = open_regular(path).map_err(|source| Error::Open {
-            path: path.to_owned(),
-            source,
-        })?;
+        let file = open_regular(path).map_err(|source| Error::Open { path: path.to_owned(), source })?;
         let opened = PerfFile::from_file(file)?;
         // The files of a recording in directory format bear a mark, too.
         match opened.header.features.has_feature(Feature::DIR_FORMAT) {
@@ -73,10 +68,7 @@ impl PerfFile {
 
     /// Takes a recording in a regular file that is open already.
     pub fn from_file(file: File) -> Result<PerfFile, Error> {
-        let len = file
-            .metadata()
-            .map_err(|source| Error::Read { offset: 0, source })?
-            .len();
+        let len = file.metadata().map_err(|source| Error::Read { offset: 0, source })?.len();
         let mut warnings = Vec::new();
         let header = Header::read(&file, len, &mut warnings)?;
         let mut opened = PerfFile {
@@ -93,12 +85,8 @@ impl PerfFile {
             warnings,
         };
         if opened.header.pipe {
-            let stream = Stream::read(
-                &opened.file,
-                &opened.header,
-                &mut opened.features,
-                &mut opened.warnings,
-            )?;
+            let stream =
+                Stream::read(&opened.file, &opened.header, &mut opened.features, &mut opened.warnings)?;
             (opened.attrs, opened.stream_compressed) = (stream.attrs, stream.compressed);
         } else {
             (opened.attrs, opened.ids_rows) = read_attrs(&opened.file, &opened.header, len)?;
@@ -110,29 +98,13 @@ impl PerfFile {
 
     /// The header sections, whose table is directly behind the data: a section for each bit that is set.
     fn read_features(&mut self) -> Result<(), Error> {
-        let PerfFile {
-            file,
-            len,
-            header,
-            features,
-            warnings,
-            ..
-        } = self;
+        let PerfFile { file, len, header, features, warnings, .. } = self;
         self.feature_rows = read_rows(file, header, *len, warnings);
-        for &FeatureRow {
-            feature,
-            section,
-            good,
-        } in &self.feature_rows
-        {
+        for &FeatureRow { feature, section, good } in &self.feature_rows {
             let wanted = Features::wants(feature);
             if !good || wanted && section.size > LONGEST_SECTION {
                 let Section { offset, size } = section;
-                warnings.push(Warning::FeatureLost {
-                    feature,
-                    offset,
-                    size,
-                });
+                warnings.push(Warning::FeatureLost { feature, offset, size });
             } else if wanted {
                 let bytes = read_exact(file, section.offset, section.size as usize)?;
                 if features.read(feature, &bytes, header.endian).is_none() {
@@ -154,8 +126,7 @@ impl PerfFile {
             let layout = Layout::new(attr, self.header.endian, arch);
             let (bits, event) = (layout.unknown(), attr.name.clone());
             if bits != 0 {
-                self.warnings
-                    .push(Warning::UnknownSampleFields { event, bits });
+                self.warnings.push(Warning::UnknownSampleFields { event, bits });
             }
             self.layouts.push(layout);
         }
@@ -205,22 +176,14 @@ impl PerfFile {
         let Some(ix) = record.attr else {
             return Ok(None);
         };
-        let (Some(attr), Some(layout)) = (
-            self.attrs.get(ix.0 as usize),
-            self.layouts.get(ix.0 as usize),
-        ) else {
+        let (Some(attr), Some(layout)) = (self.attrs.get(ix.0 as usize), self.layouts.get(ix.0 as usize))
+        else {
             return Ok(None);
         };
-        let Record {
-            offset, ordinal, ..
-        } = *record;
+        let Record { offset, ordinal, .. } = *record;
         match Sample::decode(record, ix, attr, layout) {
             Ok(sample) => Ok(Some(sample)),
-            Err(field) => Err(Error::Sample {
-                offset,
-                ordinal,
-                field,
-            }),
+            Err(field) => Err(Error::Sample { offset, ordinal, field }),
         }
     }
 
@@ -252,11 +215,8 @@ fn spool(input: &mut impl io::Read) -> io::Result<File> {
 
 /// Names, and ids where the events' own section has none, from the description of events.
 fn describe(attrs: &mut [Attr], features: &Features) {
-    let by_id: HashMap<u64, &Described> = features
-        .described
-        .iter()
-        .flat_map(|d| d.ids.iter().map(move |&id| (id, d)))
-        .collect();
+    let by_id: HashMap<u64, &Described> =
+        features.described.iter().flat_map(|d| d.ids.iter().map(move |&id| (id, d))).collect();
     for (i, attr) in attrs.iter_mut().enumerate() {
         let same = |d: &&Described| d.kind == attr.kind && d.config == attr.config;
         let of_ids = || attr.ids.iter().find_map(|id| by_id.get(id).copied());
@@ -270,23 +230,12 @@ fn describe(attrs: &mut [Attr], features: &Features) {
     }
 }
 
-fn read_rows(
-    file: &File,
-    header: &Header,
-    len: u64,
-    warnings: &mut Vec<Warning>,
-) -> Vec<FeatureRow> {
+fn read_rows(file: &File, header: &Header, len: u64, warnings: &mut Vec<Warning>) -> Vec<FeatureRow> {
     let Some(offset) = header.table else {
         return vec![];
     };
-    let table = Section {
-        offset,
-        size: 16 * header.features.len() as u64,
-    };
-    let bytes = match table
-        .end_within(len)
-        .map(|_| read_exact(file, offset, table.size as usize))
-    {
+    let table = Section { offset, size: 16 * header.features.len() as u64 };
+    let bytes = match table.end_within(len).map(|_| read_exact(file, offset, table.size as usize)) {
         Some(Ok(bytes)) => bytes,
         _ => {
             warnings.push(Warning::FeatureTableLost { offset });
@@ -295,11 +244,7 @@ fn read_rows(
     };
     let rows = header.features.iter().enumerate().map(|(i, feature)| {
         let section = Section::parse(&bytes, 16 * i, header.endian).unwrap_or_default();
-        FeatureRow {
-            feature,
-            section,
-            good: section.end_within(len).is_some(),
-        }
+        FeatureRow { feature, section, good: section.end_within(len).is_some() }
     });
     rows.collect()
 }

@@ -29,10 +29,7 @@ pub(super) struct Section {
 
 impl Section {
     pub fn parse(bytes: &[u8], at: usize, endian: Endian) -> Option<Section> {
-        Some(Section {
-            offset: endian.u64(bytes, at)?,
-            size: endian.u64(bytes, at.checked_add(8)?)?,
-        })
+        Some(Section { offset: endian.u64(bytes, at)?, size: endian.u64(bytes, at.checked_add(8)?)? })
     }
 
     /// Offset behind its last byte, if the section lies in a file of `len` bytes.
@@ -43,12 +40,7 @@ impl Section {
     /// The same as an error for people.
     pub fn check(&self, what: &'static str, len: u64) -> Result<u64, Error> {
         let Section { offset, size } = *self;
-        self.end_within(len).ok_or(Error::Section {
-            what,
-            offset,
-            size,
-            len,
-        })
+        self.end_within(len).ok_or(Error::Section { what, offset, size, len })
     }
 }
 
@@ -90,9 +82,9 @@ impl Header {
         let size = endian.u64(&bytes, 8).ok_or(Error::TooShort { len })?;
         match size {
             PIPE_HEADER => Ok(Header::pipe(endian, len)),
-            OLD_FILE_HEADER | FILE_HEADER => Header::file(&bytes, endian, size)
-                .ok_or(Error::TooShort { len })?
-                .checked(len, warnings),
+            OLD_FILE_HEADER | FILE_HEADER => {
+                Header::file(&bytes, endian, size).ok_or(Error::TooShort { len })?.checked(len, warnings)
+            }
             _ => Err(Error::HeaderSize { size }),
         }
     }
@@ -104,10 +96,7 @@ impl Header {
             attr_size: 0,
             attrs: Section::default(),
             event_types: Section::default(),
-            data: Section {
-                offset: PIPE_HEADER,
-                size: len.saturating_sub(PIPE_HEADER),
-            },
+            data: Section { offset: PIPE_HEADER, size: len.saturating_sub(PIPE_HEADER) },
             table: None,
             features: FeatureSet([0; 4]),
             narrow: false,
@@ -134,26 +123,17 @@ impl Header {
 
     fn checked(mut self, len: u64, warnings: &mut Vec<Warning>) -> Result<Header, Error> {
         self.attrs.check("the section of events", len)?;
-        Section {
-            size: 0,
-            ..self.data
-        }
-        .check("the data section", len)?;
+        Section { size: 0, ..self.data }.check("the data section", len)?;
         let Section { offset, size } = self.data;
         let stated_end = offset.checked_add(size);
         if size == 0 && len > offset {
             self.data.size = len - offset;
-            warnings.push(Warning::Unfinished {
-                bytes: self.data.size,
-            });
+            warnings.push(Warning::Unfinished { bytes: self.data.size });
         } else if let Some(end) = stated_end.filter(|&end| end <= len) {
             self.table = (self.features != FeatureSet([0; 4])).then_some(end);
         } else {
             self.data.size = len - offset;
-            warnings.push(Warning::DataCut {
-                stated_end: stated_end.unwrap_or(u64::MAX),
-                end: len,
-            });
+            warnings.push(Warning::DataCut { stated_end: stated_end.unwrap_or(u64::MAX), end: len });
         }
         Ok(self)
     }
@@ -172,11 +152,7 @@ fn features(bytes: &[u8], endian: Endian) -> Option<(FeatureSet, bool)> {
     }
     let (wide, narrow) = (FeatureSet(wide), FeatureSet(narrow));
     let is_narrow = !wide.has_feature(Feature::HOSTNAME) && narrow.has_feature(Feature::HOSTNAME);
-    Some(if is_narrow {
-        (narrow, true)
-    } else {
-        (wide, false)
-    })
+    Some(if is_narrow { (narrow, true) } else { (wide, false) })
 }
 
 impl Header {
@@ -184,11 +160,7 @@ impl Header {
     pub fn feature_bytes(&self, features: FeatureSet) -> [u8; 32] {
         let mut bytes = [0; 32];
         for (word, at) in features.0.iter().zip(bytes.as_chunks_mut::<8>().0) {
-            let word = if self.narrow {
-                word.rotate_left(32)
-            } else {
-                *word
-            };
+            let word = if self.narrow { word.rotate_left(32) } else { *word };
             *at = self.endian.u64_bytes(word);
         }
         bytes
@@ -204,10 +176,7 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
         let mut warnings = vec![];
-        (
-            Header::read(&file, bytes.len() as u64, &mut warnings),
-            warnings,
-        )
+        (Header::read(&file, bytes.len() as u64, &mut warnings), warnings)
     }
 
     fn header(size: u64, data: (u64, u64), features: [u64; 4]) -> Vec<u8> {
@@ -221,20 +190,14 @@ mod tests {
 
     #[test]
     fn version_1_is_refused_by_name() {
-        assert!(matches!(
-            read(b"PERFFILE_and_more_bytes").0,
-            Err(Error::Version1)
-        ));
+        assert!(matches!(read(b"PERFFILE_and_more_bytes").0, Err(Error::Version1)));
     }
 
     #[test]
     fn other_files_and_other_header_sizes_are_refused() {
         assert!(matches!(read(b"\x7fELF....").0, Err(Error::Magic { .. })));
         assert!(matches!(read(b"PERF").0, Err(Error::TooShort { len: 4 })));
-        assert!(matches!(
-            read(&header(96, (96, 0), [0; 4])).0,
-            Err(Error::HeaderSize { size: 96 })
-        ));
+        assert!(matches!(read(&header(96, (96, 0), [0; 4])).0, Err(Error::HeaderSize { size: 96 })));
     }
 
     #[test]
@@ -244,13 +207,7 @@ mod tests {
         let (h, warnings) = read(&bytes);
         let h = h.unwrap();
         assert!(h.features.is_empty() && h.table.is_none() && warnings.is_empty());
-        assert_eq!(
-            h.data,
-            Section {
-                offset: 104,
-                size: 16
-            }
-        );
+        assert_eq!(h.data, Section { offset: 104, size: 16 });
     }
 
     #[test]
@@ -279,18 +236,11 @@ mod tests {
         let mut bytes = vec![0; 104];
         bytes[72..76].copy_from_slice(&(1u32 << 3 | 1 << 12).to_be_bytes());
         let (set, narrow) = features(&bytes, Endian::Big).unwrap();
-        assert!(
-            narrow && set.has_feature(Feature::HOSTNAME) && set.has_feature(Feature::EVENT_DESC)
-        );
-        let header = Header {
-            narrow,
-            ..Header::pipe(Endian::Big, 0)
-        };
+        assert!(narrow && set.has_feature(Feature::HOSTNAME) && set.has_feature(Feature::EVENT_DESC));
+        let header = Header { narrow, ..Header::pipe(Endian::Big, 0) };
         assert_eq!(header.feature_bytes(set), bytes[72..104]);
         bytes[72..80].copy_from_slice(&(1u64 << 3 | 1 << 12).to_be_bytes());
         let (set, narrow) = features(&bytes, Endian::Big).unwrap();
-        assert!(
-            !narrow && set.has_feature(Feature::HOSTNAME) && set.has_feature(Feature::EVENT_DESC)
-        );
+        assert!(!narrow && set.has_feature(Feature::HOSTNAME) && set.has_feature(Feature::EVENT_DESC));
     }
 }

@@ -6,8 +6,7 @@ use super::bytes::Endian;
 use super::{Attr, AttrIx};
 
 /// Fields of `sample_type` that stand before ID in a sample.
-const BEFORE_ID: u64 =
-    c::PERF_SAMPLE_IP | c::PERF_SAMPLE_TID | c::PERF_SAMPLE_TIME | c::PERF_SAMPLE_ADDR;
+const BEFORE_ID: u64 = c::PERF_SAMPLE_IP | c::PERF_SAMPLE_TID | c::PERF_SAMPLE_TIME | c::PERF_SAMPLE_ADDR;
 /// Fields that stand behind ID in the trailer of another record.
 const BEHIND_ID: u64 = c::PERF_SAMPLE_STREAM_ID | c::PERF_SAMPLE_CPU;
 
@@ -30,10 +29,7 @@ impl Place {
         } else {
             return None;
         };
-        Some(Place {
-            sample,
-            trailer: attr.sample_id_all.then_some(behind),
-        })
+        Some(Place { sample, trailer: attr.sample_id_all.then_some(behind) })
     }
 }
 
@@ -49,10 +45,7 @@ pub(super) struct EventIds {
 
 impl EventIds {
     pub fn new(attrs: &[Attr]) -> EventIds {
-        let mut ids = EventIds {
-            single: attrs.len() == 1,
-            ..EventIds::default()
-        };
+        let mut ids = EventIds { single: attrs.len() == 1, ..EventIds::default() };
         if ids.single {
             return ids;
         }
@@ -60,17 +53,12 @@ impl EventIds {
             let Some(place) = Place::of(attr) else {
                 continue;
             };
-            let at = ids
-                .places
-                .iter()
-                .position(|p| *p == place)
-                .unwrap_or_else(|| {
-                    ids.places.push(place);
-                    ids.places.len() - 1
-                });
+            let at = ids.places.iter().position(|p| *p == place).unwrap_or_else(|| {
+                ids.places.push(place);
+                ids.places.len() - 1
+            });
             let of = (AttrIx(i as u32), at as u32);
-            ids.table
-                .extend(attr.ids.iter().map(|&id| (id, of.0, of.1)));
+            ids.table.extend(attr.ids.iter().map(|&id| (id, of.0, of.1)));
         }
         ids.table.sort_by_key(|&(id, ..)| id);
         ids
@@ -148,10 +136,7 @@ mod tests {
         let t = c::PERF_SAMPLE_IP | c::PERF_SAMPLE_TID | c::PERF_SAMPLE_ID | c::PERF_SAMPLE_CPU;
         let ids = EventIds::new(&[attr(t, &[5, 6]), attr(t, &[7])]);
         let sample = |id| ids.of_sample(&record(&[0, 0x40, 1, id, 0]), Endian::Little);
-        assert_eq!(
-            (sample(6), sample(7), sample(8)),
-            (Some(AttrIx(0)), Some(AttrIx(1)), None)
-        );
+        assert_eq!((sample(6), sample(7), sample(8)), (Some(AttrIx(0)), Some(AttrIx(1)), None));
         let other = |id| ids.of_other(&record(&[0, 1, 2, id, 0]), Endian::Little);
         assert_eq!((other(7), other(0)), (Some(AttrIx(1)), Some(AttrIx(0))));
     }
@@ -160,14 +145,8 @@ mod tests {
     fn events_with_ids_at_different_places_are_told_apart() {
         let (a, b) = (c::PERF_SAMPLE_IP | c::PERF_SAMPLE_ID, c::PERF_SAMPLE_ID);
         let ids = EventIds::new(&[attr(a, &[5]), attr(b, &[7])]);
-        assert_eq!(
-            ids.of_sample(&record(&[0, 7, 0]), Endian::Little),
-            Some(AttrIx(1))
-        );
-        assert_eq!(
-            ids.of_sample(&record(&[0, 7, 5]), Endian::Little),
-            Some(AttrIx(0))
-        );
+        assert_eq!(ids.of_sample(&record(&[0, 7, 0]), Endian::Little), Some(AttrIx(1)));
+        assert_eq!(ids.of_sample(&record(&[0, 7, 5]), Endian::Little), Some(AttrIx(0)));
     }
 
     #[test]

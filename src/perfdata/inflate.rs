@@ -31,15 +31,8 @@ pub(super) struct Inflater {
 impl Inflater {
     pub fn new() -> Result<Inflater, String> {
         let mut stream = DCtx::try_create().ok_or("no memory for zstd")?;
-        stream
-            .init()
-            .map_err(|code| zstd_safe::get_error_name(code).to_owned())?;
-        Ok(Inflater {
-            stream,
-            out: vec![0; ROOM],
-            start: 0,
-            end: 0,
-        })
+        stream.init().map_err(|code| zstd_safe::get_error_name(code).to_owned())?;
+        Ok(Inflater { stream, out: vec![0; ROOM], start: 0, end: 0 })
     }
 
     /// Expands some of `input`. Returns how much of it was used and how many bytes came out. All has come out when both are 0
@@ -77,19 +70,12 @@ impl Inflater {
         }
         let start = self.start;
         self.start += len;
-        Ok(Some(Inner {
-            start,
-            len,
-            kind,
-            misc,
-        }))
+        Ok(Some(Inner { start, len, kind, misc }))
     }
 
     /// The bytes of a record that [`Self::record`] found last.
     pub fn bytes(&self, inner: &Inner) -> &[u8] {
-        self.out
-            .get(inner.start..inner.start + inner.len)
-            .unwrap_or_default()
+        self.out.get(inner.start..inner.start + inner.len).unwrap_or_default()
     }
 
     /// Expanded bytes that do not make a record yet.

@@ -88,10 +88,6 @@ mod tests {
         assert_eq!(kind_name(9), Some("SAMPLE"));
         assert_eq!(kind_name(COMPRESSED2), Some("COMPRESSED2"));
         assert_eq!(kind_name(HEADER_FEATURE), Some("FEATURE"));
-        assert!(
-            [0, 23, 63, 87, 32768]
-                .iter()
-                .all(|&kind| kind_name(kind).is_none())
-        );
+        assert!([0, 23, 63, 87, 32768].iter().all(|&kind| kind_name(kind).is_none()));
     }
 }

@@ -37,9 +37,7 @@ impl Span {
     #[inline]
     pub fn of(self, record: &[u8]) -> &[u8] {
         let start = usize::from(self.start);
-        record
-            .get(start..start + usize::from(self.len))
-            .unwrap_or_default()
+        record.get(start..start + usize::from(self.len)).unwrap_or_default()
     }
 }
 
@@ -136,11 +134,7 @@ impl Layout {
             regs_user: attr.sample_regs_user,
             regs_intr: attr.sample_regs_intr,
             user_ip: program_counter(attr.sample_regs_user, arch),
-            trailer: if attr.sample_id_all {
-                trailer(TRAILER)
-            } else {
-                0
-            },
+            trailer: if attr.sample_id_all { trailer(TRAILER) } else { 0 },
             trailer_time: (attr.sample_id_all && has_time).then(|| trailer(c::PERF_SAMPLE_TID)),
         }
     }
@@ -156,11 +150,7 @@ impl Layout {
         if record.len() < self.fixed_end {
             return Err("fixed-size");
         }
-        let mut at = Cursor {
-            record,
-            at: self.fixed_end,
-            endian: self.endian,
-        };
+        let mut at = Cursor { record, at: self.fixed_end, endian: self.endian };
         let mut found = Variable::default();
         let has = |bit| self.sample_type & bit != 0;
         if has(c::PERF_SAMPLE_READ) {
@@ -201,12 +191,7 @@ impl Layout {
             true => at.span(first, 8 + 8 * after_value, FIELD)?,
             false => at.span(after_value, 8, FIELD)?,
         };
-        Ok(ReadAt {
-            time_enabled,
-            time_running,
-            single,
-            values,
-        })
+        Ok(ReadAt { time_enabled, time_running, single, values })
     }
 
     pub fn read_has_id(&self) -> bool {
@@ -283,17 +268,7 @@ fn fixed(sample_type: u64) -> (Fixed, usize) {
         here
     });
     let [identifier, ip, tid, time, addr, id, stream_id, cpu, period] = at;
-    let fixed = Fixed {
-        identifier,
-        ip,
-        tid,
-        time,
-        addr,
-        id,
-        stream_id,
-        cpu,
-        period,
-    };
+    let fixed = Fixed { identifier, ip, tid, time, addr, id, stream_id, cpu, period };
     (fixed, usize::from(end))
 }
 
@@ -343,11 +318,7 @@ impl Cursor<'_> {
     }
 
     /// Offset of a word that is there if `present`.
-    fn optional(
-        &mut self,
-        present: bool,
-        field: &'static str,
-    ) -> Result<Option<u16>, &'static str> {
+    fn optional(&mut self, present: bool, field: &'static str) -> Result<Option<u16>, &'static str> {
         let here = self.here();
         match present {
             true => self.word(field).map(|_| Some(here)),
@@ -357,25 +328,16 @@ impl Cursor<'_> {
 
     #[inline]
     fn span(&mut self, n: u64, each: u64, field: &'static str) -> Result<Span, &'static str> {
-        let len = n
-            .checked_mul(each)
-            .filter(|&len| len <= self.left() as u64)
-            .ok_or(field)?;
+        let len = n.checked_mul(each).filter(|&len| len <= self.left() as u64).ok_or(field)?;
         let start = self.here();
         self.at += len as usize;
-        Ok(Span {
-            start,
-            len: len as u16,
-        })
+        Ok(Span { start, len: len as u16 })
     }
 
     /// `{ u64 abi, regs[weight(mask)] }`; no registers if the ABI is none.
     fn regs(&mut self, mask: u64, field: &'static str) -> Result<RegsAt, &'static str> {
         let abi = self.word(field)?;
         let n = if abi == 0 { 0 } else { mask.count_ones() };
-        Ok(RegsAt {
-            abi,
-            values: self.span(n.into(), 8, field)?,
-        })
+        Ok(RegsAt { abi, values: self.span(n.into(), 8, field)? })
     }
 }

@@ -30,20 +30,8 @@ const SOFTWARE: [&str; 12] = [
     "bpf-output",
     "cgroup-switches",
 ];
-const CACHES: [&str; 7] = [
-    "L1-dcache",
-    "L1-icache",
-    "LLC",
-    "dTLB",
-    "iTLB",
-    "branch",
-    "node",
-];
-const OPERATIONS: [(&str, &str); 3] = [
-    ("load", "loads"),
-    ("store", "stores"),
-    ("prefetch", "prefetches"),
-];
+const CACHES: [&str; 7] = ["L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node"];
+const OPERATIONS: [(&str, &str); 3] = [("load", "loads"), ("store", "stores"), ("prefetch", "prefetches")];
 
 /// `cycles`, `instructions:u`, `L1-dcache-load-misses:uppp`, `raw 0x1c4` …
 pub(super) fn event_name(attr: &Attr) -> String {
@@ -56,9 +44,7 @@ pub(super) fn event_name(attr: &Attr) -> String {
     let name = match attr.kind {
         c::PERF_TYPE_HARDWARE => named(&HARDWARE, "hardware"),
         c::PERF_TYPE_SOFTWARE => named(&SOFTWARE, "software"),
-        c::PERF_TYPE_HW_CACHE => {
-            cache_name(which).unwrap_or_else(|| format!("unknown-cache 0x{which:x}"))
-        }
+        c::PERF_TYPE_HW_CACHE => cache_name(which).unwrap_or_else(|| format!("unknown-cache 0x{which:x}")),
         c::PERF_TYPE_RAW => format!("raw 0x{:x}", attr.config),
         c::PERF_TYPE_TRACEPOINT => return format!("tracepoint {}", attr.config),
         c::PERF_TYPE_BREAKPOINT => format!("mem:0x{:x}:{}", attr.config1, access(attr.bp_type)),
@@ -78,16 +64,8 @@ fn cache_name(config: u64) -> Option<String> {
 }
 
 fn access(bp_type: u32) -> String {
-    let kinds = [
-        (c::HW_BREAKPOINT_R, 'r'),
-        (c::HW_BREAKPOINT_W, 'w'),
-        (c::HW_BREAKPOINT_X, 'x'),
-    ];
-    kinds
-        .into_iter()
-        .filter(|(bit, _)| bp_type & u32::from(*bit) != 0)
-        .map(|(_, c)| c)
-        .collect()
+    let kinds = [(c::HW_BREAKPOINT_R, 'r'), (c::HW_BREAKPOINT_W, 'w'), (c::HW_BREAKPOINT_X, 'x')];
+    kinds.into_iter().filter(|(bit, _)| bp_type & u32::from(*bit) != 0).map(|(_, c)| c).collect()
 }
 
 /// The rule of perf's `evsel__add_modifiers`.
@@ -95,17 +73,8 @@ fn modifiers(attr: &Attr) -> String {
     let mut letters = String::new();
     let mut guest_default = false;
     if attr.exclude_kernel || attr.exclude_user || attr.exclude_hv {
-        let modes = [
-            (attr.exclude_kernel, 'k'),
-            (attr.exclude_user, 'u'),
-            (attr.exclude_hv, 'h'),
-        ];
-        letters.extend(
-            modes
-                .iter()
-                .filter(|(excluded, _)| !excluded)
-                .map(|(_, c)| c),
-        );
+        let modes = [(attr.exclude_kernel, 'k'), (attr.exclude_user, 'u'), (attr.exclude_hv, 'h')];
+        letters.extend(modes.iter().filter(|(excluded, _)| !excluded).map(|(_, c)| c));
         guest_default = true;
     }
     if attr.precise_ip > 0 {
@@ -114,18 +83,9 @@ fn modifiers(attr: &Attr) -> String {
     }
     if attr.exclude_host || attr.exclude_guest == guest_default {
         let sides = [(attr.exclude_host, 'H'), (attr.exclude_guest, 'G')];
-        letters.extend(
-            sides
-                .iter()
-                .filter(|(excluded, _)| !excluded)
-                .map(|(_, c)| c),
-        );
+        letters.extend(sides.iter().filter(|(excluded, _)| !excluded).map(|(_, c)| c));
     }
-    if letters.is_empty() {
-        letters
-    } else {
-        format!(":{letters}")
-    }
+    if letters.is_empty() { letters } else { format!(":{letters}") }
 }
 
 #[cfg(test)]
@@ -152,23 +112,16 @@ mod tests {
         assert_eq!(name(3, 0x0103, plain), "dTLB-stores");
         assert_eq!(name(4, 0x1c4, plain), "raw 0x1c4");
         assert_eq!(name(0, 99, plain), "unknown-hardware 0x63");
-        assert_eq!(
-            name(5, 0, |a| (a.config1, a.bp_type) = (0x10, 3)),
-            "mem:0x10:rw"
-        );
+        assert_eq!(name(5, 0, |a| (a.config1, a.bp_type) = (0x10, 3)), "mem:0x10:rw");
     }
 
     #[test]
     fn modifiers_follow_what_is_excluded() {
         let guests = |a: &mut Attr| a.exclude_guest = false;
-        let user =
-            |a: &mut Attr| (a.exclude_kernel, a.exclude_hv, a.exclude_guest) = (true, true, false);
+        let user = |a: &mut Attr| (a.exclude_kernel, a.exclude_hv, a.exclude_guest) = (true, true, false);
         assert_eq!(name(0, 0, guests), "cycles:HG");
         assert_eq!(name(0, 0, user), "cycles:u");
         assert_eq!(name(0, 0, |a| a.precise_ip = 2), "cycles:ppH");
-        assert_eq!(
-            name(0, 0, |a| (a.precise_ip, a.exclude_guest) = (3, false)),
-            "cycles:ppp"
-        );
+        assert_eq!(name(0, 0, |a| (a.precise_ip, a.exclude_guest) = (3, false)), "cycles:ppp");
     }
 }

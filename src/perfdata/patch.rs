@@ -125,10 +125,7 @@ mod tests {
         let what = patch.apply(&view(&record, endian), &before, endian, &mut out);
         let after = sample(&out, &attr, endian).unwrap();
         assert_eq!(endian.u16(&out, 6), Some(out.len() as u16));
-        assert_eq!(
-            after.weight, before.weight,
-            "the field behind the chain is the same"
-        );
+        assert_eq!(after.weight, before.weight, "the field behind the chain is the same");
         assert_eq!(after.exact, patch.exact && what != Applied::Refused);
         (what, after.ip, after.callchain.iter().collect())
     }
@@ -138,82 +135,37 @@ mod tests {
         let chain = [c::PERF_CONTEXT_KERNEL, 1, USER, 0x10, 0x20];
         for endian in [Endian::Little, Endian::Big] {
             for push in [vec![], vec![0xe], vec![0xe, 0xf, 0x11]] {
-                let patch = Patch {
-                    ip: 0xe,
-                    drop: 1,
-                    push: push.clone(),
-                    exact: true,
-                    ..Patch::default()
-                };
+                let patch = Patch { ip: 0xe, drop: 1, push: push.clone(), exact: true, ..Patch::default() };
                 let expected = [&chain[..3], &push, &[0x20]].concat();
-                assert_eq!(
-                    applied(&patch, endian, &chain),
-                    (Applied::Whole, 0xe, expected)
-                );
+                assert_eq!(applied(&patch, endian, &chain), (Applied::Whole, 0xe, expected));
             }
         }
     }
 
     #[test]
     fn a_chain_without_marker_is_changed_at_its_start() {
-        let patch = Patch {
-            ip: 0xe,
-            drop: 2,
-            push: vec![0xe],
-            ..Patch::default()
-        };
-        assert_eq!(
-            applied(&patch, Endian::Little, &[0x10, 0x20]),
-            (Applied::Whole, 0xe, vec![0xe])
-        );
+        let patch = Patch { ip: 0xe, drop: 2, push: vec![0xe], ..Patch::default() };
+        assert_eq!(applied(&patch, Endian::Little, &[0x10, 0x20]), (Applied::Whole, 0xe, vec![0xe]));
     }
 
     #[test]
     fn a_chain_whose_part_is_missing_or_too_short_stays() {
-        let patch = Patch {
-            ip: 0xe,
-            drop: 2,
-            push: vec![0xe],
-            ..Patch::default()
-        };
-        for chain in [
-            &[c::PERF_CONTEXT_KERNEL, 1, 2][..],
-            &[USER, 0x10],
-            &[0x10, USER, 5],
-        ] {
-            assert_eq!(
-                applied(&patch, Endian::Little, chain),
-                (Applied::ChainKept, 0xe, chain.to_vec())
-            );
+        let patch = Patch { ip: 0xe, drop: 2, push: vec![0xe], ..Patch::default() };
+        for chain in [&[c::PERF_CONTEXT_KERNEL, 1, 2][..], &[USER, 0x10], &[0x10, USER, 5]] {
+            assert_eq!(applied(&patch, Endian::Little, chain), (Applied::ChainKept, 0xe, chain.to_vec()));
         }
-        assert_eq!(
-            applied(&patch, Endian::Little, &[]),
-            (Applied::Whole, 0xe, vec![])
-        );
+        assert_eq!(applied(&patch, Endian::Little, &[]), (Applied::Whole, 0xe, vec![]));
     }
 
     #[test]
     fn growth_beyond_the_largest_record_is_refused_whole() {
         let room = (LARGEST - 8 - 8 - 8 - 16 - 8) / 8;
         for (more, expected) in [(room + 1, Applied::Whole), (room + 2, Applied::Refused)] {
-            let patch = Patch {
-                ip: 0xe,
-                drop: 1,
-                push: vec![0xe; more],
-                exact: true,
-                ..Patch::default()
-            };
+            let patch = Patch { ip: 0xe, drop: 1, push: vec![0xe; more], exact: true, ..Patch::default() };
             let (what, ip, chain) = applied(&patch, Endian::Little, &[USER, 0x10]);
             assert_eq!(what, expected);
             let kept = (0x10, 2);
-            assert_eq!(
-                (ip, chain.len()),
-                if what == Applied::Whole {
-                    (0xe, more + 1)
-                } else {
-                    kept
-                }
-            );
+            assert_eq!((ip, chain.len()), if what == Applied::Whole { (0xe, more + 1) } else { kept });
         }
     }
 
@@ -221,23 +173,11 @@ mod tests {
     fn only_the_bytes_of_patched_fields_differ() {
         let mut attr = attr(c::PERF_SAMPLE_IP | c::PERF_SAMPLE_REGS_USER);
         attr.sample_regs_user = 1 << 7 | 1 << 8;
-        let record = Build::new(Endian::Little, 9, 2)
-            .words(&[0x10, 2, 0x7f, 0x10])
-            .done();
+        let record = Build::new(Endian::Little, 9, 2).words(&[0x10, 2, 0x7f, 0x10]).done();
         let before = sample(&record, &attr, Endian::Little).unwrap();
         let mut out = vec![];
-        let patch = Patch {
-            ip: 0xe,
-            user_regs_ip: Some(0xe),
-            exact: true,
-            ..Patch::default()
-        };
-        patch.apply(
-            &view(&record, Endian::Little),
-            &before,
-            Endian::Little,
-            &mut out,
-        );
+        let patch = Patch { ip: 0xe, user_regs_ip: Some(0xe), exact: true, ..Patch::default() };
+        patch.apply(&view(&record, Endian::Little), &before, Endian::Little, &mut out);
         let differ: Vec<_> = (0..record.len()).filter(|&i| record[i] != out[i]).collect();
         assert_eq!(differ, [5, 8, 32]);
     }

@@ -108,10 +108,10 @@ impl<'f> Records<'f> {
     fn step(&mut self) -> Result<Option<Step>, Error> {
         loop {
             if let Some(chunk) = self.chunk {
-                match self.expand(chunk).map_err(|reason| Error::Compressed {
-                    offset: chunk.raw.offset,
-                    reason,
-                })? {
+                match self
+                    .expand(chunk)
+                    .map_err(|reason| Error::Compressed { offset: chunk.raw.offset, reason })?
+                {
                     Some(inner) => return Ok(Some(Step::Inner(inner, chunk.raw.offset))),
                     None => continue,
                 }
@@ -131,11 +131,7 @@ impl<'f> Records<'f> {
 
     fn open_chunk(&self, raw: Raw) -> Result<Chunk, Error> {
         if raw.kind == kinds::COMPRESSED {
-            return Ok(Chunk {
-                raw,
-                from: RECORD_HEADER,
-                to: raw.len,
-            });
+            return Ok(Chunk { raw, from: RECORD_HEADER, to: raw.len });
         }
         let bytes = self.walk.bytes(&raw);
         let from = RECORD_HEADER + 8;
@@ -159,20 +155,13 @@ impl<'f> Records<'f> {
         };
         if let Some(inner) = inflater.record(self.file.header.endian)? {
             return match inner.kind {
-                kinds::COMPRESSED
-                | kinds::COMPRESSED2
-                | kinds::AUXTRACE
-                | kinds::HEADER_TRACING_DATA => {
+                kinds::COMPRESSED | kinds::COMPRESSED2 | kinds::AUXTRACE | kinds::HEADER_TRACING_DATA => {
                     Err(format!("a record of type {} inside", inner.kind))
                 }
                 _ => Ok(Some(inner)),
             };
         }
-        let input = self
-            .walk
-            .bytes(&chunk.raw)
-            .get(chunk.from..chunk.to)
-            .unwrap_or_default();
+        let input = self.walk.bytes(&chunk.raw).get(chunk.from..chunk.to).unwrap_or_default();
         let (used, made) = inflater.expand(input)?;
         chunk.from += used;
         self.chunk = (made > 0 || used > 0).then_some(chunk);
@@ -181,50 +170,22 @@ impl<'f> Records<'f> {
 
     fn plain(&mut self, raw: Raw) -> Record<'_> {
         let bytes = self.walk.bytes(&raw);
-        let Raw {
-            offset,
-            kind,
-            misc,
-            payload,
-            ..
-        } = raw;
+        let Raw { offset, kind, misc, payload, .. } = raw;
         let attr = event(self.file, kind, bytes);
         self.tally.count(kind, attr, payload);
         self.ordinal += 1;
         let ordinal = self.ordinal - 1;
-        Record {
-            ordinal,
-            offset,
-            kind,
-            misc,
-            bytes,
-            compressed: false,
-            payload,
-            attr,
-        }
+        Record { ordinal, offset, kind, misc, bytes, compressed: false, payload, attr }
     }
 
     fn inner(&mut self, inner: Inner, offset: u64) -> Record<'_> {
         let Inner { kind, misc, .. } = inner;
-        let bytes = self
-            .inflater
-            .as_ref()
-            .map(|i| i.bytes(&inner))
-            .unwrap_or_default();
+        let bytes = self.inflater.as_ref().map(|i| i.bytes(&inner)).unwrap_or_default();
         let attr = event(self.file, kind, bytes);
         self.tally.count(kind, attr, 0);
         self.ordinal += 1;
         let ordinal = self.ordinal - 1;
-        Record {
-            ordinal,
-            offset,
-            kind,
-            misc,
-            bytes,
-            compressed: true,
-            payload: 0,
-            attr,
-        }
+        Record { ordinal, offset, kind, misc, bytes, compressed: true, payload: 0, attr }
     }
 
     fn finish(&mut self) {

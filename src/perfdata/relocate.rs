@@ -32,13 +32,8 @@ impl Relocation {
         } else if offset < self.tail {
             offset - data_end + self.new_data_end
         } else {
-            let left_out = self
-                .hole
-                .filter(|hole| hole.offset < offset)
-                .map_or(0, |hole| hole.size);
-            (offset - self.tail)
-                .saturating_add(self.new_tail)
-                .saturating_sub(left_out)
+            let left_out = self.hole.filter(|hole| hole.offset < offset).map_or(0, |hole| hole.size);
+            (offset - self.tail).saturating_add(self.new_tail).saturating_sub(left_out)
         }
     }
 }
@@ -50,17 +45,11 @@ mod tests {
     #[test]
     fn offsets_before_inside_and_behind_the_data_move_as_they_should() {
         let map = Relocation {
-            data: Section {
-                offset: 100,
-                size: 100,
-            },
+            data: Section { offset: 100, size: 100 },
             new_data_end: 240,
             tail: 216,
             new_tail: 240,
-            hole: Some(Section {
-                offset: 300,
-                size: 16,
-            }),
+            hole: Some(Section { offset: 300, size: 16 }),
             moved: vec![(150, 170)],
         };
         let mapped = [0, 99, 150, 151, 200, 216, 300, 316, 400].map(|at| map.map(at));

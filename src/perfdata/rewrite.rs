@@ -88,12 +88,7 @@ struct Copy<'f, W: Write> {
 impl<'f, W: Write> Copy<'f, W> {
     fn new(input: &'f PerfFile, out: W) -> Self {
         let out = BufWriter::with_capacity(CHUNK as usize, out);
-        Copy {
-            input,
-            out,
-            at: 0,
-            moved: Vec::new(),
-        }
+        Copy { input, out, at: 0, moved: Vec::new() }
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
@@ -214,10 +209,7 @@ impl<W: Write + Seek> Copy<'_, W> {
         self.fix_header(&rows, &map)?;
         self.fix_ids(&map)?;
         self.fix_trace_index(&rows, &map)?;
-        self.out
-            .seek(SeekFrom::Start(self.at))
-            .map(drop)
-            .map_err(Error::Write)
+        self.out.seek(SeekFrom::Start(self.at)).map(drop).map_err(Error::Write)
     }
 
     fn word(&mut self, word: u64) -> Result<(), Error> {
@@ -225,29 +217,16 @@ impl<W: Write + Seek> Copy<'_, W> {
     }
 
     fn kept_rows(&self, expanded: bool) -> Vec<FeatureRow> {
-        let keep =
-            |row: &&FeatureRow| row.good && !(expanded && row.feature == Feature::COMPRESSED);
-        self.input
-            .feature_rows
-            .iter()
-            .filter(keep)
-            .copied()
-            .collect()
+        let keep = |row: &&FeatureRow| row.good && !(expanded && row.feature == Feature::COMPRESSED);
+        self.input.feature_rows.iter().filter(keep).copied().collect()
     }
 
     fn relocation(&mut self, rows: &[FeatureRow], expanded: bool) -> Relocation {
         let data = self.input.header.data;
         let tail = data.offset + data.size + 16 * self.input.feature_rows.len() as u64;
-        let dropped = self
-            .input
-            .feature_rows
-            .iter()
-            .find(|row| row.feature == Feature::COMPRESSED);
+        let dropped = self.input.feature_rows.iter().find(|row| row.feature == Feature::COMPRESSED);
         let apart = |a: Section, b: Section| {
-            a.size == 0
-                || b.size == 0
-                || a.offset + a.size <= b.offset
-                || b.offset + b.size <= a.offset
+            a.size == 0 || b.size == 0 || a.offset + a.size <= b.offset || b.offset + b.size <= a.offset
         };
         // The announcement of compression goes, if it is a section for itself.
         let hole = dropped

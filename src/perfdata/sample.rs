@@ -92,14 +92,9 @@ impl<'a> Sample<'a> {
         layout: &Layout,
     ) -> Result<Sample<'a>, &'static str> {
         let found = layout.locate(record.bytes)?;
-        let read = Reader {
-            bytes: record.bytes,
-            layout,
-        };
+        let read = Reader { bytes: record.bytes, layout };
         let fixed = &layout.fixed;
-        let user_regs = found
-            .regs_user
-            .map(|at| read.regs(at, layout.regs_user, layout.user_ip));
+        let user_regs = found.regs_user.map(|at| read.regs(at, layout.regs_user, layout.user_ip));
         Ok(Sample {
             attr: attr_ix,
             mode: CpuMode::of(record.misc),
@@ -112,11 +107,7 @@ impl<'a> Sample<'a> {
             addr: read.word(fixed.addr),
             id: read.word(fixed.identifier).or(read.word(fixed.id)),
             stream_id: read.word(fixed.stream_id),
-            period: read.word(fixed.period).unwrap_or(if attr.freq {
-                1
-            } else {
-                attr.sample_period.max(1)
-            }),
+            period: read.word(fixed.period).unwrap_or(if attr.freq { 1 } else { attr.sample_period.max(1) }),
             read: found.read.map(|at| read.counters(at)),
             callchain: Callchain(read.words(found.chain.of(record.bytes))),
             raw: found.raw.of(record.bytes),
@@ -127,9 +118,7 @@ impl<'a> Sample<'a> {
             weight: read.weight(found.weight, attr.sample_type),
             data_src: read.word(found.data_src),
             transaction: read.word(found.transaction),
-            intr_regs: found
-                .regs_intr
-                .map(|at| read.regs(at, layout.regs_intr, None)),
+            intr_regs: found.regs_intr.map(|at| read.regs(at, layout.regs_intr, None)),
             phys_addr: read.word(found.phys_addr),
             cgroup: read.word(found.cgroup),
             data_page_size: read.word(found.data_page_size),
@@ -161,9 +150,7 @@ impl<'a> Reader<'a, '_> {
     /// The half of a word that holds two numbers: `offset` is 0 or 4 in either byte order.
     #[inline]
     fn int(&self, at: Option<u16>, offset: usize) -> Option<i32> {
-        self.layout
-            .endian
-            .i32(self.bytes, usize::from(at?) + offset)
+        self.layout.endian.i32(self.bytes, usize::from(at?) + offset)
     }
 
     fn words(&self, bytes: &'a [u8]) -> Words<'a> {
@@ -192,9 +179,7 @@ impl<'a> Reader<'a, '_> {
 
     fn stack(&self, found: &Variable) -> &'a [u8] {
         let stack = found.stack_user.of(self.bytes);
-        let used = usize::try_from(found.stack_used)
-            .unwrap_or(usize::MAX)
-            .min(stack.len());
+        let used = usize::try_from(found.stack_used).unwrap_or(usize::MAX).min(stack.len());
         &stack[..used]
     }
 

@@ -121,30 +121,17 @@ impl Sideband {
     /// `None` for other types and for records too short to be what they say.
     pub(super) fn decode(record: &Record<'_>, layout: &Layout) -> Option<Sideband> {
         let (body, time) = split_trailer(record.bytes, layout);
-        let at = Body {
-            bytes: body,
-            endian: layout.endian,
-        };
+        let at = Body { bytes: body, endian: layout.endian };
         Some(match record.kind {
             c::PERF_RECORD_MMAP => Sideband::Mmap(at.mmap(record.misc, time)?),
             c::PERF_RECORD_MMAP2 => Sideband::Mmap(at.mmap2(record.misc, time)?),
             c::PERF_RECORD_COMM => Sideband::Comm(at.comm(record.misc, time)?),
             c::PERF_RECORD_FORK => Sideband::Fork(at.task(time)?),
             c::PERF_RECORD_EXIT => Sideband::Exit(at.task(time)?),
-            c::PERF_RECORD_LOST => Sideband::Lost {
-                time,
-                n: at.u64(16)?,
-            },
-            c::PERF_RECORD_LOST_SAMPLES => Sideband::LostSamples {
-                time,
-                n: at.u64(8)?,
-            },
-            c::PERF_RECORD_THROTTLE => Sideband::Throttle {
-                time: at.u64(8).or(time),
-            },
-            c::PERF_RECORD_UNTHROTTLE => Sideband::Unthrottle {
-                time: at.u64(8).or(time),
-            },
+            c::PERF_RECORD_LOST => Sideband::Lost { time, n: at.u64(16)? },
+            c::PERF_RECORD_LOST_SAMPLES => Sideband::LostSamples { time, n: at.u64(8)? },
+            c::PERF_RECORD_THROTTLE => Sideband::Throttle { time: at.u64(8).or(time) },
+            c::PERF_RECORD_UNTHROTTLE => Sideband::Unthrottle { time: at.u64(8).or(time) },
             _ => return None,
         })
     }
@@ -154,9 +141,7 @@ impl Sideband {
 fn split_trailer<'a>(record: &'a [u8], layout: &Layout) -> (&'a [u8], Option<u64>) {
     match record.len().checked_sub(layout.trailer) {
         Some(end) if end >= 8 => {
-            let time = layout
-                .trailer_time
-                .and_then(|at| layout.endian.u64(record, end + at));
+            let time = layout.trailer_time.and_then(|at| layout.endian.u64(record, end + at));
             (&record[..end], time.filter(|&t| t != u64::MAX))
         }
         _ => (record, None),
@@ -221,13 +206,7 @@ impl Body<'_> {
     /// `u32 pid, tid; char comm[];`
     fn comm(&self, misc: u16, time: Option<u64>) -> Option<Comm> {
         let exec = misc & c::PERF_RECORD_MISC_COMM_EXEC != 0;
-        Some(Comm {
-            time,
-            pid: self.i32(8)?,
-            tid: self.i32(12)?,
-            name: self.name(16)?,
-            exec,
-        })
+        Some(Comm { time, pid: self.i32(8)?, tid: self.i32(12)?, name: self.name(16)?, exec })
     }
 
     /// `u32 pid, ppid, tid, ptid; u64 time;`

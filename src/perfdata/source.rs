@@ -24,14 +24,7 @@ pub(super) struct Source<'f> {
 impl<'f> Source<'f> {
     /// Reads `file` from `pos` up to `limit`.
     pub fn new(file: &'f File, pos: u64, limit: u64) -> Self {
-        Source {
-            file,
-            buf: vec![0; BUFFER],
-            start: 0,
-            end: 0,
-            pos,
-            limit: limit.max(pos),
-        }
+        Source { file, buf: vec![0; BUFFER], start: 0, end: 0, pos, limit: limit.max(pos) }
     }
 
     /// Offset in the file of the next byte.
@@ -64,10 +57,7 @@ impl<'f> Source<'f> {
             if room == 0 {
                 break;
             }
-            match self
-                .file
-                .read_at(&mut self.buf[self.end..self.end + room], at)
-            {
+            match self.file.read_at(&mut self.buf[self.end..self.end + room], at) {
                 Ok(0) => self.limit = at,
                 Ok(n) => self.end += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -81,10 +71,7 @@ impl<'f> Source<'f> {
     #[inline]
     pub fn skip(&mut self, n: u64) {
         let n = n.min(self.remaining());
-        self.start = self.end.min(
-            self.start
-                .saturating_add(usize::try_from(n).unwrap_or(usize::MAX)),
-        );
+        self.start = self.end.min(self.start.saturating_add(usize::try_from(n).unwrap_or(usize::MAX)));
         self.pos += n;
     }
 
@@ -103,8 +90,7 @@ impl<'f> Source<'f> {
 /// All of `file` from `offset`, `len` bytes; `len` must have been checked against the length of the file.
 pub(super) fn read_exact(file: &File, offset: u64, len: usize) -> Result<Vec<u8>, Error> {
     let mut bytes = vec![0; len];
-    file.read_exact_at(&mut bytes, offset)
-        .map_err(|source| Error::Read { offset, source })?;
+    file.read_exact_at(&mut bytes, offset).map_err(|source| Error::Read { offset, source })?;
     Ok(bytes)
 }
 
@@ -115,8 +101,7 @@ mod tests {
 
     fn numbered(len: usize) -> File {
         let mut file = tempfile::tempfile().unwrap();
-        file.write_all(&(0..len).map(|i| (i % 251) as u8).collect::<Vec<_>>())
-            .unwrap();
+        file.write_all(&(0..len).map(|i| (i % 251) as u8).collect::<Vec<_>>()).unwrap();
         file
     }
 
@@ -127,12 +112,7 @@ mod tests {
         let mut at = 1;
         while source.remaining() > 0 {
             let piece = source.peek(60_001).unwrap();
-            assert!(
-                piece
-                    .iter()
-                    .enumerate()
-                    .all(|(i, &b)| b == ((at + i) % 251) as u8)
-            );
+            assert!(piece.iter().enumerate().all(|(i, &b)| b == ((at + i) % 251) as u8));
             at += piece.len();
             let n = piece.len() as u64;
             source.skip(n);

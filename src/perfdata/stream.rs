@@ -37,17 +37,11 @@ impl Stream {
         while let Ok(Some(raw)) = walk.next(&mut Vec::new()) {
             let bytes = walk.bytes(&raw);
             match raw.kind {
-                kinds::HEADER_ATTR => {
-                    found
-                        .attrs
-                        .push(read_attr(bytes, header.endian, raw.offset)?)
-                }
+                kinds::HEADER_ATTR => found.attrs.push(read_attr(bytes, header.endian, raw.offset)?),
                 kinds::EVENT_UPDATE => names.extend(read_name(bytes, header.endian)),
                 kinds::HEADER_BUILD_ID => {
                     let read = features.read_build_id(bytes, header.endian, false);
-                    let damaged = Warning::FeatureDamaged {
-                        feature: Feature::BUILD_ID,
-                    };
+                    let damaged = Warning::FeatureDamaged { feature: Feature::BUILD_ID };
                     warnings.extend(read.is_none().then_some(damaged));
                 }
                 kinds::HEADER_FEATURE => read_feature(bytes, header.endian, features, warnings),
@@ -81,12 +75,7 @@ fn read_name(record: &[u8], endian: Endian) -> Option<(u64, String)> {
 }
 
 /// `struct perf_event_header; u64 feature; char data[];`
-fn read_feature(
-    record: &[u8],
-    endian: Endian,
-    features: &mut Features,
-    warnings: &mut Vec<Warning>,
-) {
+fn read_feature(record: &[u8], endian: Endian, features: &mut Features, warnings: &mut Vec<Warning>) {
     let (Some(feature), Some(data)) = (feature_of(record, endian), record.get(16..)) else {
         return;
     };

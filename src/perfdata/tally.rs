@@ -37,18 +37,12 @@ impl Default for Tally {
 
 impl Tally {
     pub(super) fn new(events: usize) -> Tally {
-        Tally {
-            samples: vec![0; events],
-            ..Tally::default()
-        }
+        Tally { samples: vec![0; events], ..Tally::default() }
     }
 
     #[inline]
     pub(super) fn count(&mut self, kind: u32, attr: Option<AttrIx>, payload: u64) {
-        *self
-            .kinds
-            .get_mut(kind as usize)
-            .unwrap_or(&mut self.beyond) += 1;
+        *self.kinds.get_mut(kind as usize).unwrap_or(&mut self.beyond) += 1;
         self.payload_bytes += payload;
         if kind == c::PERF_RECORD_SAMPLE {
             let of = attr.and_then(|AttrIx(i)| self.samples.get_mut(i as usize));
@@ -90,23 +84,11 @@ mod tests {
     #[test]
     fn every_record_is_counted_somewhere() {
         let mut tally = Tally::new(2);
-        for (kind, attr) in [
-            (9, Some(AttrIx(1))),
-            (9, None),
-            (10, None),
-            (63, None),
-            (32770, None),
-        ] {
+        for (kind, attr) in [(9, Some(AttrIx(1))), (9, None), (10, None), (63, None), (32770, None)] {
             tally.count(kind, attr, 0);
         }
         assert_eq!((tally.records(), tally.unknown()), (5, 2));
-        assert_eq!(
-            (tally.samples(AttrIx(1)), tally.samples_of_unknown_event),
-            (1, 1)
-        );
-        assert_eq!(
-            tally.kinds().collect::<Vec<_>>(),
-            [(9, 2), (10, 1), (63, 1)]
-        );
+        assert_eq!((tally.samples(AttrIx(1)), tally.samples_of_unknown_event), (1, 1));
+        assert_eq!(tally.kinds().collect::<Vec<_>>(), [(9, 2), (10, 1), (63, 1)]);
     }
 }

@@ -23,8 +23,7 @@ impl Build {
     }
 
     pub fn words(mut self, words: &[u64]) -> Build {
-        self.bytes
-            .extend(words.iter().flat_map(|&w| self.endian.u64_bytes(w)));
+        self.bytes.extend(words.iter().flat_map(|&w| self.endian.u64_bytes(w)));
         self
     }
 
@@ -59,23 +58,10 @@ pub(super) fn attr(sample_type: u64) -> Attr {
 pub(super) fn view(bytes: &[u8], endian: Endian) -> Record<'_> {
     let (kind, misc, _) = super::walk::parse_header(bytes, endian);
     let attr = Some(AttrIx(0));
-    Record {
-        ordinal: 0,
-        offset: 0,
-        kind,
-        misc,
-        bytes,
-        compressed: false,
-        payload: 0,
-        attr,
-    }
+    Record { ordinal: 0, offset: 0, kind, misc, bytes, compressed: false, payload: 0, attr }
 }
 
-pub(super) fn sample<'a>(
-    bytes: &'a [u8],
-    attr: &Attr,
-    endian: Endian,
-) -> Result<Sample<'a>, &'static str> {
+pub(super) fn sample<'a>(bytes: &'a [u8], attr: &Attr, endian: Endian) -> Result<Sample<'a>, &'static str> {
     let layout = Layout::new(attr, endian, Some("x86_64"));
     Sample::decode(&view(bytes, endian), AttrIx(0), attr, &layout)
 }

@@ -32,11 +32,7 @@ impl<'f> Walk<'f> {
     pub fn new(file: &'f std::fs::File, header: &Header) -> Walk<'f> {
         let begin = header.data.offset;
         let source = Source::new(file, begin, begin + header.data.size);
-        Walk {
-            source,
-            endian: header.endian,
-            begin,
-        }
+        Walk { source, endian: header.endian, begin }
     }
 
     /// Bytes of the data section that were passed.
@@ -78,14 +74,7 @@ impl<'f> Walk<'f> {
         }
         let mark = self.source.mark();
         self.source.skip(whole);
-        Ok(Some(Raw {
-            offset,
-            kind,
-            misc,
-            mark,
-            len,
-            payload,
-        }))
+        Ok(Some(Raw { offset, kind, misc, mark, len, payload }))
     }
 
     fn end(&mut self, offset: u64, size: u64, warnings: &mut Vec<Warning>) -> Option<Raw> {
@@ -102,9 +91,5 @@ impl<'f> Walk<'f> {
 #[inline]
 pub(super) fn parse_header(head: &[u8], endian: Endian) -> (u32, u16, u16) {
     let kind = endian.u32(head, 0).unwrap_or(0);
-    (
-        kind,
-        endian.u16(head, 4).unwrap_or(0),
-        endian.u16(head, 6).unwrap_or(0),
-    )
+    (kind, endian.u16(head, 4).unwrap_or(0), endian.u16(head, 6).unwrap_or(0))
 }

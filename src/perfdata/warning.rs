@@ -73,16 +73,9 @@ impl fmt::Display for Warning {
                 )
             }
             Warning::DataCut { stated_end, end } => {
-                write!(
-                    f,
-                    "the file is cut: it ends at {end:#x}, its data should end at {stated_end:#x}"
-                )
+                write!(f, "the file is cut: it ends at {end:#x}, its data should end at {stated_end:#x}")
             }
-            Warning::RecordCut {
-                offset,
-                size: 0,
-                have,
-            } => {
+            Warning::RecordCut { offset, size: 0, have } => {
                 write!(
                     f,
                     "the data ends inside the header of a record at {offset:#x} ({have} bytes left out)"
@@ -95,16 +88,9 @@ impl fmt::Display for Warning {
                 )
             }
             Warning::CompressedCut { have } => {
-                write!(
-                    f,
-                    "the compressed data ends inside a record ({have} bytes left out)"
-                )
+                write!(f, "the compressed data ends inside a record ({have} bytes left out)")
             }
-            Warning::FeatureLost {
-                feature,
-                offset,
-                size,
-            } => {
+            Warning::FeatureLost { feature, offset, size } => {
                 write!(
                     f,
                     "header section {feature} at {offset:#x} ({size} bytes) cannot be read and is ignored"
@@ -117,16 +103,10 @@ impl fmt::Display for Warning {
                 )
             }
             Warning::FeatureDamaged { feature } => {
-                write!(
-                    f,
-                    "header section {feature} is damaged; the readable part is used"
-                )
+                write!(f, "header section {feature} is damaged; the readable part is used")
             }
             Warning::NoEventIds => {
-                write!(
-                    f,
-                    "several events, but samples do not say to which they belong: they cannot be used"
-                )
+                write!(f, "several events, but samples do not say to which they belong: they cannot be used")
             }
             Warning::UnknownSampleFields { event, bits } => {
                 write!(

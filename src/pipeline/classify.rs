@@ -20,7 +20,8 @@ const fn kind(class: Class, causes: Counts, reason: &'static str) -> Kind {
     Kind { class, causes, reason }
 }
 
-const TIME: &str = "time passes everywhere alike, but the instruction after the one waited for may be reported";
+const TIME: &str =
+    "time passes everywhere alike, but the instruction after the one waited for may be reported";
 const RETIRED: &str = "reported late, where the processor waits rather than where it works";
 const MISSED: &str = "reported late, on instructions behind its cause";
 
@@ -29,7 +30,11 @@ pub fn classify(attr: &Attr, count: &EventCount) -> Kind {
     use Class::{Exact, Synchronous, Time};
     let all = Counts::Instructions;
     if attr.precise_ip == 0 && count.exact > 0 {
-        return kind(Exact, all, "its samples are marked as exact though it was recorded without precision: corrected before");
+        return kind(
+            Exact,
+            all,
+            "its samples are marked as exact though it was recorded without precision: corrected before",
+        );
     }
     if count.samples > 0 && count.exact == count.samples {
         return kind(Exact, all, "every sample is marked as exact");

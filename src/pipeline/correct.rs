@@ -13,6 +13,7 @@ use crate::perfdata::{AttrIx, PerfFile};
 use crate::progress::Progress;
 use crate::report::{self, Class, Verdict};
 use crate::skid::assemble::Folded;
+use crate::skid::lag;
 use crate::solve::diagnose::quantile;
 use crate::solve::{Answer, Evidence, Method, Settings, Solved};
 
@@ -63,7 +64,10 @@ pub fn nothing(file: &PerfFile, survey: &Survey) -> Correction {
         verdict: Verdict::Unchanged,
         reason: "converted without correction".into(),
     };
-    Correction { events: file.attrs().iter().zip(&survey.events).map(outcome).collect(), ..Correction::default() }
+    Correction {
+        events: file.attrs().iter().zip(&survey.events).map(outcome).collect(),
+        ..Correction::default()
+    }
 }
 
 /// Solves, and plans the moves of all events that have something to correct.
@@ -71,10 +75,13 @@ pub fn correct(file: &PerfFile, survey: &Survey, options: &Options, progress: &d
     let kinds: Vec<Kind> = file.attrs().iter().zip(&survey.events).map(|(a, c)| classify(a, c)).collect();
     let wanted = |ix: usize| {
         let name = &file.attrs()[ix].name;
-        options.events.is_empty() || options.events.iter().any(|e| e == name || Some(e.as_str()) == name.split(':').next())
+        options.events.is_empty()
+            || options.events.iter().any(|e| e == name || Some(e.as_str()) == name.split(':').next())
     };
-    let mut correction = Correction { events: kinds.iter().map(first_outcome).collect(), ..Correction::default() };
-    let active: Vec<usize> = (0..kinds.len()).filter(|&ix| wanted(ix) && is_late(&kinds[ix], survey, ix)).collect();
+    let mut correction =
+        Correction { events: kinds.iter().map(first_outcome).collect(), ..Correction::default() };
+    let active: Vec<usize> =
+        (0..kinds.len()).filter(|&ix| wanted(ix) && is_late(&kinds[ix], survey, ix)).collect();
     for ix in (0..kinds.len()).filter(|ix| !wanted(*ix)) {
         correction.events[ix].reason = "not among the events asked for".into();
     }
@@ -85,14 +92,20 @@ pub fn correct(file: &PerfFile, survey: &Survey, options: &Options, progress: &d
     let desk = Desk { survey, program: &program, kinds: &kinds };
     let evidence = desk.evidence();
     if evidence.retired.is_empty() && evidence.time.is_none() {
-        active.iter().for_each(|&ix| correction.events[ix].reason = without_evidence(&kinds, survey, ix).into());
+        active
+            .iter()
+            .for_each(|&ix| correction.events[ix].reason = without_evidence(&kinds, survey, ix).into());
         return correction;
     }
     let settings = Settings { method: method(options.solver), skid: options.skid, seed: options.seed };
     let solved = crate::solve::solve(&program, &evidence, &settings, progress);
-    correction.model = desk.model(&solved, options).filter(|_| !solved.answers.is_empty());
+    if !solved.answers.is_empty() && active.iter().any(|&e| kinds[e].class != Class::Time) {
+        correction.model = Some(model(&solved, options));
+    }
     for (region, answer) in solved.answers.iter().enumerate() {
-        correction.places.push(answer.model.region.nodes.iter().map(|n| at(program.place(n.function, n.inst))).collect());
+        correction
+            .places
+            .push(answer.model.region.nodes.iter().map(|n| at(program.place(n.function, n.inst))).collect());
         for &event in &active {
             desk.plan(AttrIx(event as u32), region, answer, &solved, &mut correction);
         }
@@ -133,6 +146,11 @@ fn method(solver: Solver) -> Method {
     }
 }
 
+fn model(solved: &Solved, options: &Options) -> report::Model {
+    let interval = options.skid.is_none().then(|| [solved.skid.quantile(0.05), solved.skid.quantile(0.95)]);
+    report::Model { skid_cycles: solved.skid.mean(), interval, late: Some(solved.reporting.late) }
+}
+
 /// A place of the program as a location.
 pub fn at(place: Place) -> Location {
     Location { image: ImageId(place.space), svma: Svma(place.address) }
@@ -150,8 +168,14 @@ impl Desk<'_> {
     fn evidence(&self) -> Evidence {
         let of = |class: Class| (0..self.kinds.len()).filter(move |&ix| self.kinds[ix].class == class);
         Evidence {
-            retired: of(Class::Retirement).map(|ix| self.folded(ix)).filter(|f| !f.weight.is_empty()).collect(),
-            time: of(Class::Time).map(|ix| self.folded(ix)).filter(|f| !f.weight.is_empty()).max_by(|a, b| a.weight.values().sum::<f64>().total_cmp(&b.weight.values().sum())),
+            retired: of(Class::Retirement)
+                .map(|ix| self.folded(ix))
+                .filter(|f| !f.weight.is_empty())
+                .collect(),
+            time: of(Class::Time)
+                .map(|ix| self.folded(ix))
+                .filter(|f| !f.weight.is_empty())
+                .max_by(|a, b| a.weight.values().sum::<f64>().total_cmp(&b.weight.values().sum())),
         }
     }
 
@@ -163,33 +187,50 @@ impl Desk<'_> {
             }
         }
         let count = &self.survey.events[event];
-        Folded { weight, period: count.weight as f64 / count.samples.max(1) as f64, counts: self.kinds[event].causes }
-    }
-
-    fn model(&self, solved: &Solved, options: &Options) -> Option<report::Model> {
-        let interval = options.skid.is_none().then(|| [solved.skid.quantile(0.05), solved.skid.quantile(0.95)]);
-        Some(report::Model { skid_cycles: solved.skid.mean(), interval, late: Some(solved.reporting.late) })
+        Folded {
+            weight,
+            period: count.weight as f64 / count.samples.max(1) as f64,
+            counts: self.kinds[event].causes,
+        }
     }
 
     /// Plans one event in one region.
-    fn plan(&self, event: AttrIx, region: usize, answer: &Answer, solved: &Solved, correction: &mut Correction) {
+    fn plan(
+        &self,
+        event: AttrIx,
+        region: usize,
+        answer: &Answer,
+        solved: &Solved,
+        correction: &mut Correction,
+    ) {
         let rows = self.rows(event, answer);
         if rows.is_empty() {
             return;
         }
-        let kind = &self.kinds[event.0 as usize];
-        let (coupling, wanted) = self.causes(kind, &rows, answer, solved);
+        let (coupling, wanted) = self.causes(event, &rows, answer, solved);
         let routes = Routes::new(self, answer);
         let plan = Plan::make(&rows, &coupling, wanted.as_deref(), |row, to| routes.find(row, to));
-        self.note_intervals(event, region, answer, &placed(&rows, &plan, &correction.places[region]), correction);
+        self.note_intervals(
+            event,
+            region,
+            answer,
+            &placed(&rows, &plan, &correction.places[region]),
+            correction,
+        );
         for (cell, shares) in plan.cells.into_iter().filter(|(_, shares)| !shares.is_empty()) {
             correction.cells.insert(cell, Assigned { region, shares });
         }
     }
 
     fn rows(&self, event: AttrIx, answer: &Answer) -> Vec<Row> {
-        let nodes: BTreeMap<(FunctionIx, usize), usize> =
-            answer.model.region.nodes.iter().enumerate().map(|(n, node)| ((node.function, node.inst), n)).collect();
+        let nodes: BTreeMap<(FunctionIx, usize), usize> = answer
+            .model
+            .region
+            .nodes
+            .iter()
+            .enumerate()
+            .map(|(n, node)| ((node.function, node.inst), n))
+            .collect();
         let row = |(ix, cell): (usize, &super::survey::Cell)| {
             let node = *nodes.get(&self.program.find(place(cell.at))?)?;
             Some(Row { cell: ix as CellIx, node, samples: cell.samples, weight: cell.weight as f64 })
@@ -199,10 +240,20 @@ impl Desk<'_> {
     }
 
     /// Possible causes of each report, and the totals to aim at.
-    fn causes(&self, kind: &Kind, rows: &[Row], answer: &Answer, solved: &Solved) -> (Coupling, Option<Vec<f64>>) {
+    fn causes(
+        &self,
+        event: AttrIx,
+        rows: &[Row],
+        answer: &Answer,
+        solved: &Solved,
+    ) -> (Coupling, Option<Vec<f64>>) {
         let region = &answer.model.region;
+        let kind = &self.kinds[event.0 as usize];
+        let mut reported = vec![0.0; region.nodes.len()];
+        rows.iter().for_each(|r| reported[r.node] += r.weight);
         if kind.class == Class::Time {
-            return (by_waiting(region, &answer.rates, solved.reporting), None);
+            let second = lag::second(self.program, &self.folded(event.0 as usize));
+            return (by_waiting(region, &answer.rates, solved.reporting, second, &reported), None);
         }
         let executions: Vec<f64> = region
             .nodes
@@ -214,8 +265,6 @@ impl Desk<'_> {
         if kind.class == Class::Retirement {
             return (coupling, Some(executions));
         }
-        let mut reported = vec![0.0; region.nodes.len()];
-        rows.iter().for_each(|r| reported[r.node] += r.weight);
         let caused = deconvolve(&coupling, &reported, &executions);
         (coupling, Some(caused))
     }
@@ -280,7 +329,9 @@ impl Desk<'_> {
         };
         outcome.reason = match (kind.class, verdicts.is_empty()) {
             (_, true) => UNREAD.into(),
-            (Class::Time, _) if solved.reporting.late => "each sample is given to the instruction waited for, one before".into(),
+            (Class::Time, _) if solved.reporting.late => {
+                "each sample is given to the instruction waited for, one before".into()
+            }
             (Class::Time, _) => "its samples stand on the instructions waited for already".into(),
             _ => kind.reason.into(),
         };

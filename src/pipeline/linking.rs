@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use super::survey::Survey;
-use crate::code::{Bitness, Flow, Function, Linker, Place, Program, Seen, Source, explore};
+use crate::code::{Bitness, Flow, Function, Linker, Place, Program, Seen, Source, discover, explore};
 use crate::image::{Class, Image, ImageId, Images, Location, PltTarget, Svma};
 
 /// Functions with a smaller share of every event's samples are left alone.
@@ -69,7 +69,11 @@ fn wanted(survey: &Survey) -> BTreeMap<Range, Vec<u64>> {
             known.push(cell.at.svma.0);
         }
     }
-    shares.into_iter().filter(|(_, (share, _))| *share >= LEAST_SHARE).map(|(r, (_, known))| (r, known)).collect()
+    shares
+        .into_iter()
+        .filter(|(_, (share, _))| *share >= LEAST_SHARE)
+        .map(|(r, (_, known))| (r, known))
+        .collect()
 }
 
 fn function_around(images: &Images, at: Location) -> Option<Range> {
@@ -87,13 +91,19 @@ fn function_around(images: &Images, at: Location) -> Option<Range> {
 fn decode(images: &Images, wanted: &BTreeMap<Range, Vec<u64>>) -> Vec<(u32, Function)> {
     let one = |(&(space, start, end), known): (&Range, &Vec<u64>)| {
         let image = images.get(ImageId(space));
-        (space, explore(&Code(image), start..end, known))
+        let named = image.function_at(Svma(start)).is_some_and(|f| f.start.0 == start);
+        let decoded = if named { explore } else { discover };
+        (space, decoded(&Code(image), start..end, known))
     };
-    wanted.par_iter().map(one).collect()
+    wanted.par_iter().map(one).filter(|(_, f)| !f.insts.is_empty()).collect()
 }
 
 /// Small functions that sampled ones call directly: too short to catch a sample, long enough to run.
-fn callees(images: &Images, functions: &[(u32, Function)], wanted: &BTreeMap<Range, Vec<u64>>) -> BTreeSet<Range> {
+fn callees(
+    images: &Images,
+    functions: &[(u32, Function)],
+    wanted: &BTreeMap<Range, Vec<u64>>,
+) -> BTreeSet<Range> {
     let known: BTreeSet<(u32, u64)> = wanted.keys().map(|&(space, start, _)| (space, start)).collect();
     let mut found = BTreeSet::new();
     for (space, function) in functions {
@@ -170,8 +180,10 @@ impl Lookup<'_> {
         match function.insts[function.at(from.address)?].flow {
             Flow::Call(target) if target == to.address && from.space == to.space => Some(from),
             Flow::Call(target) => {
-                let stub = self.around(Place { address: target, ..from }).filter(|f| f.range.start == target)?;
-                let jump = stub.insts.iter().find(|i| ends_open(i.flow)).filter(|_| stub.insts.len() <= STUB)?;
+                let stub =
+                    self.around(Place { address: target, ..from }).filter(|f| f.range.start == target)?;
+                let jump =
+                    stub.insts.iter().find(|i| ends_open(i.flow)).filter(|_| stub.insts.len() <= STUB)?;
                 Some(Place { address: jump.address, ..from })
             }
             Flow::IndirectCall { .. } => Some(from),
@@ -213,9 +225,9 @@ struct Links<'a> {
 
 impl Links<'_> {
     fn symbol(&self, name: &str) -> Option<Place> {
-        self.images.iter().find_map(|(id, image)| {
-            Some(Place { space: id.0, address: image.exported(name)?.0 })
-        })
+        self.images
+            .iter()
+            .find_map(|(id, image)| Some(Place { space: id.0, address: image.exported(name)?.0 }))
     }
 }
 

@@ -17,8 +17,8 @@ use second::Second;
 use survey::Survey;
 
 use crate::export::{
-    self, Context, Existing, Exporter, Firefox, Folded, ImageNames, Output, Pprof, write_csv, write_recording,
-    write_sidecar,
+    self, Context, Existing, Exporter, Firefox, Folded, ImageNames, Output, Pprof, write_csv,
+    write_recording, write_sidecar,
 };
 use crate::image::{SearchPath, Wholesym};
 use crate::options;
@@ -79,7 +79,9 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, Error> 
 
 /// Which events are asked for, by name with or without its modifiers; all if none is named.
 fn events(file: &PerfFile, names: &[String]) -> Result<Vec<bool>, Error> {
-    let is = |attr: &perfdata::Attr, name: &String| attr.name == *name || attr.name.split(':').next() == Some(name);
+    let is = |attr: &perfdata::Attr, name: &String| {
+        attr.name == *name || attr.name.split(':').next() == Some(name)
+    };
     for name in names {
         if !file.attrs().iter().any(|a| is(a, name)) {
             let known = file.attrs().iter().map(|a| a.name.as_str()).collect::<Vec<_>>().join(", ");

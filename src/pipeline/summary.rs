@@ -55,7 +55,8 @@ pub fn report(
     second: &Second<'_>,
     context: &mut Context<'_>,
 ) -> Report {
-    let events = (0..survey.events.len()).map(|ix| event(ix, survey, correction, &second.tally, context)).collect();
+    let events =
+        (0..survey.events.len()).map(|ix| event(ix, survey, correction, &second.tally, context)).collect();
     let mut warnings = survey.warnings.clone();
     let mut warn = |n: u64, what: &str| {
         if n > 0 {
@@ -131,7 +132,8 @@ fn functions(
     context: &mut Context<'_>,
 ) -> Vec<FunctionShare> {
     let mut holdings: BTreeMap<Holder, Holding> = BTreeMap::new();
-    let range = (attr, Spot::At(Location { image: ImageId(0), svma: Svma(0) }))..=(attr, Spot::Bare(u64::MAX));
+    let range =
+        (attr, Spot::At(Location { image: ImageId(0), svma: Svma(0) }))..=(attr, Spot::Bare(u64::MAX));
     for (&(_, spot), count) in tally.spots.range(range) {
         let holding = holdings.entry(holder(survey, spot, context)).or_default();
         holding.count.raw_samples += count.raw_samples;

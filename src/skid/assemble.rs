@@ -9,6 +9,10 @@ use crate::code::{Exit, FunctionIx, Program};
 
 /// Blocks with less of all samples are left out.
 const LEAST_SHARE: f64 = 2e-4;
+/// Blocks of a way without samples that is kept, at most.
+const SIDE_BLOCKS: usize = 2;
+/// Instructions in one of them, at most.
+const SIDE_LENGTH: usize = 12;
 /// A region takes in no further function beyond so many instructions.
 const LARGEST_REGION: usize = 3000;
 
@@ -55,7 +59,13 @@ pub struct Folded {
 }
 
 impl Folded {
-    fn within(&self, f: FunctionIx) -> f64 {
+    /// Samples on an instruction.
+    pub fn samples_at(&self, f: FunctionIx, inst: usize) -> f64 {
+        self.weight.get(&(f, inst)).map_or(0.0, |w| w / self.period)
+    }
+
+    /// Weight in a function.
+    pub fn within(&self, f: FunctionIx) -> f64 {
         self.weight.range((f, 0)..(f + 1, 0)).map(|(_, w)| w).sum()
     }
 
@@ -107,7 +117,11 @@ pub fn model(
 }
 
 fn observation(region: &Region, event: &Folded) -> Observation {
-    Observation { weight: event.at(region), period: event.period, counts: region.nodes.iter().map(|n| event.counts.includes(n)).collect() }
+    Observation {
+        weight: event.at(region),
+        period: event.period,
+        counts: region.nodes.iter().map(|n| event.counts.includes(n)).collect(),
+    }
 }
 
 /// Blocks of `functions` worth keeping: those that hold a noticeable share of `total` by `load` (function, block), and what
@@ -124,8 +138,11 @@ pub fn hot(
     let own: BTreeSet<FunctionIx> = hot.iter().map(|h| h.0).collect();
     let below = closure(program, &own, |c, t| (c, t));
     let above = closure(program, &own, |c, t| (t, c));
-    let reached: BTreeSet<FunctionIx> =
-        functions.iter().copied().filter(|f| own.contains(f) || (below.contains(f) && above.contains(f))).collect();
+    let reached: BTreeSet<FunctionIx> = functions
+        .iter()
+        .copied()
+        .filter(|f| own.contains(f) || (below.contains(f) && above.contains(f)))
+        .collect();
     hot.extend(reached.iter().map(|&f| (f, 0)));
     for call in program.calls.iter().filter(|c| reached.contains(&c.caller)) {
         if call.targets.iter().any(|t| reached.contains(&t.function)) {
@@ -137,6 +154,7 @@ pub fn hot(
             hot.extend((0..program.functions[f].1.cfg.blocks.len()).map(|b| (f, b)));
         }
     }
+    add_side_arms(program, &mut hot);
     for (f, block) in hot.clone() {
         let dominators = &program.functions[f].1.dominators;
         let mut above = dominators.parent(block);
@@ -148,6 +166,44 @@ pub fn hot(
         open_ways_out(program, f, &mut hot);
     }
     hot
+}
+
+/// Adds short ways that leave hot code and come back to it: they may run often in the shadow of a slow instruction without
+/// ever holding a sample.
+fn add_side_arms(program: &Program, hot: &mut BTreeSet<(FunctionIx, usize)>) {
+    let functions: BTreeSet<FunctionIx> = hot.iter().map(|h| h.0).collect();
+    for f in functions {
+        let function = &program.functions[f].1;
+        let near = |from: &dyn Fn(usize) -> Vec<usize>,
+                    hot: &BTreeSet<(FunctionIx, usize)>|
+         -> BTreeMap<usize, usize> {
+            let mut distance: BTreeMap<usize, usize> =
+                hot.range((f, 0)..(f + 1, 0)).map(|h| (h.1, 0)).collect();
+            for step in 1..=SIDE_BLOCKS {
+                let edge: Vec<usize> = distance.iter().filter(|d| *d.1 + 1 == step).map(|d| *d.0).collect();
+                for next in edge.into_iter().flat_map(from) {
+                    if shadowed(program, f, next) {
+                        distance.entry(next).or_insert(step);
+                    }
+                }
+            }
+            distance
+        };
+        let after = near(&|b| function.cfg.successors(b).map(|e| e.to).collect(), hot);
+        let predecessors = function.cfg.predecessors();
+        let before = near(&|b| predecessors[b].clone(), hot);
+        for (block, ahead) in after {
+            if before.get(&block).is_some_and(|behind| ahead + behind <= SIDE_BLOCKS + 1) {
+                hot.insert((f, block));
+            }
+        }
+    }
+}
+
+/// Whether a block may run without being waited for: it is short and calls nothing.
+fn shadowed(program: &Program, f: FunctionIx, block: usize) -> bool {
+    let block = &program.functions[f].1.cfg.blocks[block];
+    block.end - block.first <= SIDE_LENGTH && (block.first..block.end).all(|i| program.site(f, i).is_none())
 }
 
 /// Adds the shortest way to a return wherever the kept blocks of a function have none: a loop that can't be left would run
@@ -169,7 +225,11 @@ fn open_ways_out(program: &Program, f: FunctionIx, hot: &mut BTreeSet<(FunctionI
             for edge in cfg.successors(at) {
                 if edge.to != block && !came.contains_key(&edge.to) {
                     came.insert(edge.to, at);
-                    if hot.contains(&(f, edge.to)) { queue.push_front(edge.to) } else { queue.push_back(edge.to) }
+                    if hot.contains(&(f, edge.to)) {
+                        queue.push_front(edge.to)
+                    } else {
+                        queue.push_back(edge.to)
+                    }
                 }
             }
         }

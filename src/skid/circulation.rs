@@ -155,27 +155,9 @@ fn steps(region: &Region, arms: &[f64], blocks: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::code::{Linker, Place, Program, explore};
+    use crate::code::testing::{Bytes, NoStubs};
+    use crate::code::{Program, explore};
     use crate::skid::region::Classes;
-
-    struct Bytes(Vec<u8>);
-    impl crate::code::Source for Bytes {
-        fn bitness(&self) -> crate::code::Bitness {
-            crate::code::Bitness::Bits64
-        }
-        fn read(&self, address: u64, len: usize) -> Vec<u8> {
-            self.0.get(address as usize..).map(|b| b[..b.len().min(len)].to_vec()).unwrap_or_default()
-        }
-    }
-    struct NoStubs;
-    impl Linker for NoStubs {
-        fn stub(&self, _: Place) -> Option<Place> {
-            None
-        }
-        fn cell(&self, _: Place) -> Option<Place> {
-            None
-        }
-    }
 
     /// A loop that calls a function with a branch in it, and a second root.
     fn region() -> Region {
@@ -185,7 +167,7 @@ mod tests {
         code.extend([0x74, 0x02, 0x90, 0x90, 0xc3]);
         code.resize(0x18, 0xcc);
         code.extend([0xff, 0xcf, 0x75, 0xfc, 0xc3]);
-        let source = Bytes(code);
+        let source = Bytes(0, code);
         let functions = [0..0xb, 0x10..0x15, 0x18..0x1d].map(|r| (0, explore(&source, r, &[])));
         let program = Program::link(functions.into(), &NoStubs, &[], false);
         Region::build(&program, &Classes::of(&program), &[0, 1, 2], &|_, _| true)

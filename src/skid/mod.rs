@@ -12,8 +12,10 @@ pub mod assemble;
 pub mod circulation;
 pub mod hold;
 pub mod kernel;
+pub mod lag;
 pub mod likelihood;
 pub mod region;
+pub mod reporting;
 pub mod sparse;
 
 pub use circulation::{Circulation, Rates};

@@ -592,8 +592,10 @@ impl Classes {
         let class = self.of.get(&(inst.mnemonic.clone(), inst.loads)).copied().unwrap_or(0);
         let latency = inst.kind.latency() + if inst.loads { 4.0 } else { 0.0 };
         let transfers = matches!(inst.kind, Kind::Branch | Kind::Jump | Kind::Call | Kind::Return);
-        let predicted =
-            matches!(inst.flow, Flow::Branch(_) | Flow::IndirectJump { .. } | Flow::IndirectCall { .. } | Flow::Return);
+        let predicted = matches!(
+            inst.flow,
+            Flow::Branch(_) | Flow::IndirectJump { .. } | Flow::IndirectCall { .. } | Flow::Return
+        );
         Node {
             function,
             inst: ix,

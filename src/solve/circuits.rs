@@ -5,7 +5,14 @@
 /// `most` of them, found from low nodes to high. The second value tells whether there are more.
 pub fn circuits(next: &[Vec<usize>], most: usize) -> (Vec<Vec<usize>>, bool) {
     let n = next.len();
-    let mut search = Search { next, most, least: 0, blocked: vec![false; n], waiting: vec![Vec::new(); n], found: Vec::new() };
+    let mut search = Search {
+        next,
+        most,
+        least: 0,
+        blocked: vec![false; n],
+        waiting: vec![Vec::new(); n],
+        found: Vec::new(),
+    };
     for least in 0..n {
         search.least = least;
         search.blocked.fill(false);

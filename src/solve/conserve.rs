@@ -20,7 +20,8 @@ const ITERATIONS: usize = 40;
 pub fn conserve(model: &Model, logits: &[f64]) -> Option<Vec<f64>> {
     let mut circulation = Circulation::new(&model.region);
     let samples: Vec<f64> = model.events[0].samples().collect();
-    let blocks: Vec<f64> = model.region.blocks.iter().map(|b| samples[b.nodes.clone()].iter().sum()).collect();
+    let blocks: Vec<f64> =
+        model.region.blocks.iter().map(|b| samples[b.nodes.clone()].iter().sum()).collect();
     let start = feasible(model, &mut circulation, &blocks, logits);
     let mut expected = model.region.expectation();
     expected.extend(&start[expected.len()..]);

@@ -95,7 +95,9 @@ impl Graph {
                 self.runs[run].clone().for_each(|n| executions[n] += times);
                 let to = self.runs[circuit[(k + 1) % circuit.len()]].start;
                 let last = self.runs[run].end - 1;
-                if let Some(at) = (region.starts[last]..region.starts[last + 1]).find(|&s| region.steps[s].to == to) {
+                if let Some(at) =
+                    (region.starts[last]..region.starts[last + 1]).find(|&s| region.steps[s].to == to)
+                {
                     taken[at] += times;
                 }
             }

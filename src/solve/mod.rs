@@ -1,7 +1,11 @@
 //! Counts → how often each path ran, with intervals.
 //!
-//! In: regions as numbers, with their observations ([`crate::skid::Model`]). Out: executions per block with 90 % credible
-//! intervals, and how far they can be trusted. It knows arrays; neither perf nor x86.
+//! In: a linked program and its folded samples. Out: per group of connected functions, executions per block with 90 %
+//! credible intervals, and how far they can be trusted. It knows regions and arrays; neither perf nor x86.
+//!
+//! A group's flow conservation ([`conserve`]) comes first, and stays where nothing better is to be had. Then the file's
+//! skid is found by all groups together ([`pool`]), each group is sampled under it ([`gibbs`]), and what does not earn its
+//! place is refused ([`gate`]).
 
 pub mod energy;
 mod linear;
@@ -12,5 +16,12 @@ pub mod diagnose;
 pub mod gibbs;
 pub mod circuits;
 pub mod ics;
+mod answer;
+mod gate;
+mod group;
+mod pool;
 mod whole;
-pub use whole::{Answer, Evidence, Method, Settings, Solved, solve};
+
+pub use answer::{Answer, Evidence, Method, Settings, Solved};
+pub use group::{Group, prepare};
+pub use whole::{solve, solve_all};

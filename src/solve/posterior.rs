@@ -77,7 +77,12 @@ impl<'a> Posterior<'a> {
             residuals.extend(expected.iter().zip(seen).map(|(x, o)| scale * ((x + 0.375).sqrt() - o)));
         }
         if let Some(time) = &self.model.time {
-            residuals.extend(prediction.holds.deviations(region, &prediction.rates, time.period, self.trust.spread));
+            residuals.extend(prediction.holds.deviations(
+                region,
+                &prediction.rates,
+                time.period,
+                self.trust.spread,
+            ));
         }
         let free = region.freedom();
         for (k, (z, centre)) in z.iter().zip(self.centre).enumerate() {

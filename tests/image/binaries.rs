@@ -8,10 +8,8 @@ use skidconv::perfdata::{BuildId, CpuMode, Mmap, Sideband};
 
 /// Runs a tool and returns what it prints.
 pub fn run(tool: &str, args: &[&str]) -> String {
-    let output = Command::new(tool)
-        .args(args)
-        .output()
-        .unwrap_or_else(|error| panic!("{tool} is required: {error}"));
+    let output =
+        Command::new(tool).args(args).output().unwrap_or_else(|error| panic!("{tool} is required: {error}"));
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{tool} {args:?}: {errors}");
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -68,12 +66,8 @@ pub fn images(path: &Path) -> Images {
 /// One recorded path with its build-id, to be searched.
 pub fn images_with(path: &Path, build_id: Option<Vec<u8>>, search: SearchPath) -> Images {
     let spaces = spaces(vec![mapping(text(path), 0, 1 << 40, 0)]);
-    let stated = build_id.map(|bytes| BuildId {
-        pid: -1,
-        mode: CpuMode::User,
-        bytes,
-        filename: text(path).into(),
-    });
+    let stated =
+        build_id.map(|bytes| BuildId { pid: -1, mode: CpuMode::User, bytes, filename: text(path).into() });
     Images::new(&spaces, stated.as_slice(), search)
 }
 
@@ -97,7 +91,5 @@ pub fn nm(path: &Path) -> Vec<(u64, String)> {
 /// The address of a function by `nm`.
 pub fn address_of(path: &Path, name: &str) -> u64 {
     let found = nm(path).into_iter().find(|(_, found)| found == name);
-    found
-        .unwrap_or_else(|| panic!("no {name} in {}", path.display()))
-        .0
+    found.unwrap_or_else(|| panic!("no {name} in {}", path.display())).0
 }

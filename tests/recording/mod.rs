@@ -15,19 +15,13 @@ pub const FIELDS: u64 = 1 | 2 | 4 | 0x20 | 0x100 | 0x1_0000;
 
 /// A file of testdata/perf.
 pub fn testdata(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("testdata/perf")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/perf").join(name)
 }
 
 /// All recordings of testdata/perf, in the order of their names.
 pub fn all_testdata() -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(testdata(""))
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    let mut paths: Vec<_> = entries
-        .filter(|path| path.extension().is_some_and(|e| e == "data"))
-        .collect();
+    let entries = std::fs::read_dir(testdata("")).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<_> = entries.filter(|path| path.extension().is_some_and(|e| e == "data")).collect();
     paths.sort();
     assert!(paths.len() > 10, "testdata is missing");
     paths
@@ -49,10 +43,7 @@ pub fn rewritten(
 ) -> (Vec<u8>, Rewritten) {
     let mut out = Cursor::new(Vec::new());
     let done = rewrite(file, &mut out, &Silent, decide).unwrap();
-    assert_eq!(
-        (done.bytes, out.position()),
-        (out.get_ref().len() as u64, done.bytes)
-    );
+    assert_eq!((done.bytes, out.position()), (out.get_ref().len() as u64, done.bytes));
     (out.into_inner(), done)
 }
 
@@ -71,16 +62,7 @@ pub fn records(file: &PerfFile) -> Vec<Plain> {
 
 /// What a sample says apart from its address and its callers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rest(
-    u32,
-    i32,
-    i32,
-    Option<u64>,
-    u64,
-    Vec<u8>,
-    Vec<(u64, u64)>,
-    bool,
-);
+pub struct Rest(u32, i32, i32, Option<u64>, u64, Vec<u8>, Vec<(u64, u64)>, bool);
 
 /// Address, callchain and the rest of each sample.
 pub fn samples(file: &PerfFile) -> Vec<(u64, Vec<u64>, Rest)> {
@@ -90,16 +72,7 @@ pub fn samples(file: &PerfFile) -> Vec<(u64, Vec<u64>, Rest)> {
         if let Some(s) = file.sample(&record).unwrap() {
             let branches = s.branches.iter().map(|b| (b.from, b.to)).collect();
             let raw = s.raw.to_vec();
-            let rest = Rest(
-                s.attr.0,
-                s.pid,
-                s.tid,
-                s.time,
-                s.period,
-                raw,
-                branches,
-                s.has_user_stack,
-            );
+            let rest = Rest(s.attr.0, s.pid, s.tid, s.time, s.period, raw, branches, s.has_user_stack);
             found.push((s.ip, s.callchain.iter().collect(), rest));
         }
     }
@@ -120,30 +93,16 @@ pub struct Recording {
 
 impl Recording {
     pub fn word(&self, word: u64) -> [u8; 8] {
-        if self.big {
-            word.to_be_bytes()
-        } else {
-            word.to_le_bytes()
-        }
+        if self.big { word.to_be_bytes() } else { word.to_le_bytes() }
     }
 
     pub fn half(&self, half: u32) -> [u8; 4] {
-        if self.big {
-            half.to_be_bytes()
-        } else {
-            half.to_le_bytes()
-        }
+        if self.big { half.to_be_bytes() } else { half.to_le_bytes() }
     }
 
     pub fn record(&self, kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
         let size = 8 + body.len() as u16;
-        let shorts = [misc, size].map(|s| {
-            if self.big {
-                s.to_be_bytes()
-            } else {
-                s.to_le_bytes()
-            }
-        });
+        let shorts = [misc, size].map(|s| if self.big { s.to_be_bytes() } else { s.to_le_bytes() });
         [&self.half(kind)[..], &shorts[0], &shorts[1], body].concat()
     }
 
@@ -182,11 +141,7 @@ impl Recording {
         }
         // exclude_kernel, exclude_hv, sample_id_all
         let flags = 1u64 << 5 | 1 << 6 | 1 << 18;
-        attr.extend(self.word(if self.big {
-            flags.reverse_bits()
-        } else {
-            flags
-        }));
+        attr.extend(self.word(if self.big { flags.reverse_bits() } else { flags }));
         attr.resize(size, 0);
         attr
     }
@@ -206,16 +161,7 @@ impl Recording {
         let data_at = attrs_at + (ATTR + 16) * self.events.len();
         let data = self.records.concat();
         let mut header = if self.big { b"2ELIFREP" } else { b"PERFILE2" }.to_vec();
-        let places = [
-            104,
-            ATTR + 16,
-            attrs_at,
-            data_at - attrs_at,
-            data_at,
-            data.len(),
-            0,
-            0,
-        ];
+        let places = [104, ATTR + 16, attrs_at, data_at - attrs_at, data_at, data.len(), 0, 0];
         header.extend(places.iter().flat_map(|&w| self.word(w as u64)));
         let mut bits = [0u64; 4];
         for (bit, _) in &self.features {
@@ -289,32 +235,18 @@ impl Recording {
         };
         let records = stream[..n].chunks(chunk).map(wrap).collect();
         let mut features = self.features.clone();
-        let info = [1u32, 1, 3, 2, 1 << 20]
-            .iter()
-            .flat_map(|&h| self.half(h))
-            .collect();
+        let info = [1u32, 1, 3, 2, 1 << 20].iter().flat_map(|&h| self.half(h)).collect();
         features.push((27, info));
         features.sort_by_key(|&(bit, _)| bit);
-        Recording {
-            records,
-            features,
-            ..self.clone()
-        }
+        Recording { records, features, ..self.clone() }
     }
 }
 
 /// Two events, three samples with chains, a record of an unknown type and trace data, and header sections, one unknown.
 pub fn example(big: bool) -> Recording {
-    let mut r = Recording {
-        big,
-        events: vec![vec![5, 6], vec![7]],
-        ..Recording::default()
-    };
+    let mut r = Recording { big, events: vec![vec![5, 6], vec![7]], ..Recording::default() };
     let comm = [&r.half(41)[..], &r.half(42), b"prog\0\0\0\0"].concat();
-    let trailer: Vec<u8> = [42 << 32 | 41, 1, 5]
-        .iter()
-        .flat_map(|&w| r.word(w))
-        .collect();
+    let trailer: Vec<u8> = [42 << 32 | 41, 1, 5].iter().flat_map(|&w| r.word(w)).collect();
     r.records = vec![
         r.record(3, 0, &[comm, trailer].concat()),
         r.sample(5, 0x401000, 100, &[USER, 0x401000, 0x402000]),

@@ -32,39 +32,17 @@ impl Tape {
             filename: file.into(),
             build_id: None,
             inode: None,
-            mode: if pid < 0 {
-                CpuMode::Kernel
-            } else {
-                CpuMode::User
-            },
+            mode: if pid < 0 { CpuMode::Kernel } else { CpuMode::User },
             executable: true,
         }))
     }
 
     fn fork(&mut self, time: impl Into<Option<u64>>, ppid: i32, pid: i32) -> &mut Tape {
-        self.put(Sideband::Fork(Task {
-            time: time.into(),
-            pid,
-            ppid,
-            tid: pid,
-            ptid: ppid,
-        }))
+        self.put(Sideband::Fork(Task { time: time.into(), pid, ppid, tid: pid, ptid: ppid }))
     }
 
-    fn comm(
-        &mut self,
-        time: impl Into<Option<u64>>,
-        pid: i32,
-        name: &str,
-        exec: bool,
-    ) -> &mut Tape {
-        self.put(Sideband::Comm(Comm {
-            time: time.into(),
-            pid,
-            tid: pid,
-            name: name.into(),
-            exec,
-        }))
+    fn comm(&mut self, time: impl Into<Option<u64>>, pid: i32, name: &str, exec: bool) -> &mut Tape {
+        self.put(Sideband::Comm(Comm { time: time.into(), pid, tid: pid, name: name.into(), exec }))
     }
 
     fn seal(&mut self) -> AddressSpaces {
@@ -75,21 +53,14 @@ impl Tape {
 }
 
 fn at(time: u64) -> When {
-    When {
-        time: Some(time),
-        ordinal: u64::MAX,
-    }
+    When { time: Some(time), ordinal: u64::MAX }
 }
 
 /// `file+offset` of what user address `address` of `pid` shows.
 fn shown(spaces: &AddressSpaces, pid: i32, when: When, address: u64) -> Option<String> {
     let mapped = spaces.resolve(CpuMode::User, pid, when, address)?;
     let name = &spaces.images()[mapped.image().0 as usize];
-    Some(format!(
-        "{}+{:#x}",
-        String::from_utf8_lossy(&name.path),
-        mapped.file_offset()
-    ))
+    Some(format!("{}+{:#x}", String::from_utf8_lossy(&name.path), mapped.file_offset()))
 }
 
 #[test]
@@ -119,11 +90,7 @@ fn a_fork_keeps_its_parents_mappings_as_of_the_fork() {
         .seal();
     assert_eq!(shown(&spaces, 1, at(250), 0x1100).unwrap(), "/after+0x100");
     assert_eq!(shown(&spaces, 2, at(250), 0x1100).unwrap(), "/before+0x100");
-    assert_eq!(
-        shown(&spaces, 2, at(250), 0x2100),
-        None,
-        "mapped in the parent only"
-    );
+    assert_eq!(shown(&spaces, 2, at(250), 0x2100), None, "mapped in the parent only");
     assert_eq!(shown(&spaces, 2, at(250), 0x1900).unwrap(), "/before+0x900");
     assert_eq!(shown(&spaces, 3, at(450), 0x1900).unwrap(), "/own+0x100");
     assert_eq!(shown(&spaces, 3, at(450), 0x1100).unwrap(), "/before+0x100");
@@ -165,30 +132,14 @@ fn an_exec_forgets_what_was_mapped_before() {
 fn threads_share_the_mappings_of_their_process() {
     let spaces = Tape::default()
         .comm(0, 1, "main", false)
-        .put(Sideband::Fork(Task {
-            time: Some(10),
-            pid: 1,
-            ppid: 1,
-            tid: 5,
-            ptid: 1,
-        }))
+        .put(Sideband::Fork(Task { time: Some(10), pid: 1, ppid: 1, tid: 5, ptid: 1 }))
         .map(20, 1, 0x1000..0x2000, 0, "/plugin")
-        .put(Sideband::Comm(Comm {
-            time: Some(30),
-            pid: 1,
-            tid: 5,
-            name: "worker".into(),
-            exec: false,
-        }))
+        .put(Sideband::Comm(Comm { time: Some(30), pid: 1, tid: 5, name: "worker".into(), exec: false }))
         .seal();
     assert_eq!(shown(&spaces, 1, at(25), 0x1000).unwrap(), "/plugin+0x0");
     assert_eq!(spaces.comm(1, 5, at(25)), Some("main"));
     assert_eq!(spaces.comm(1, 5, at(35)), Some("worker"));
-    assert_eq!(
-        spaces.comm(1, 99, at(35)),
-        Some("main"),
-        "an unknown thread goes by its process"
-    );
+    assert_eq!(spaces.comm(1, 99, at(35)), Some("main"), "an unknown thread goes by its process");
 }
 
 #[test]
@@ -198,12 +149,9 @@ fn time_decides_and_not_the_place_in_the_file() {
         .map(100, 1, 0x1000..0x2000, 0, "/early")
         .map(0, 1, 0x1000..0x2000, 0, "/synthesized")
         .seal();
-    for (time, expected) in [
-        (50, "/synthesized+0x0"),
-        (100, "/early+0x0"),
-        (199, "/early+0x0"),
-        (200, "/late+0x0"),
-    ] {
+    for (time, expected) in
+        [(50, "/synthesized+0x0"), (100, "/early+0x0"), (199, "/early+0x0"), (200, "/late+0x0")]
+    {
         assert_eq!(shown(&spaces, 1, at(time), 0x1000).unwrap(), expected);
     }
 }
@@ -216,10 +164,7 @@ fn without_times_the_place_in_the_file_decides() {
         .fork(None, 1, 2)
         .map(None, 1, 0x1000..0x2000, 0, "/c")
         .seal();
-    let at = |ordinal| When {
-        time: None,
-        ordinal,
-    };
+    let at = |ordinal| When { time: None, ordinal };
     assert_eq!(shown(&spaces, 1, at(0), 0x1000).unwrap(), "/a+0x0");
     assert_eq!(shown(&spaces, 1, at(2), 0x1000).unwrap(), "/b+0x0");
     assert_eq!(shown(&spaces, 1, at(9), 0x1000).unwrap(), "/c+0x0");
@@ -232,51 +177,21 @@ fn a_pid_used_again_starts_with_its_new_parents_mappings() {
         .map(0, 1, 0x1000..0x2000, 0, "/one")
         .map(0, 2, 0x1000..0x2000, 0, "/two")
         .fork(10, 1, 9)
-        .put(Sideband::Exit(Task {
-            time: Some(20),
-            pid: 9,
-            ppid: 1,
-            tid: 9,
-            ptid: 1,
-        }))
+        .put(Sideband::Exit(Task { time: Some(20), pid: 9, ppid: 1, tid: 9, ptid: 1 }))
         .fork(30, 2, 9)
         .seal();
     assert_eq!(shown(&spaces, 9, at(15), 0x1000).unwrap(), "/one+0x0");
     assert_eq!(shown(&spaces, 9, at(35), 0x1000).unwrap(), "/two+0x0");
-    assert_eq!(
-        (
-            spaces.process_start(9, at(15)),
-            spaces.process_end(9, at(15))
-        ),
-        (Some(10), Some(20))
-    );
-    assert_eq!(
-        (
-            spaces.process_start(9, at(35)),
-            spaces.process_end(9, at(35))
-        ),
-        (Some(30), None)
-    );
+    assert_eq!((spaces.process_start(9, at(15)), spaces.process_end(9, at(15))), (Some(10), Some(20)));
+    assert_eq!((spaces.process_start(9, at(35)), spaces.process_end(9, at(35))), (Some(30), None));
 }
 
 #[test]
 fn kernel_addresses_are_the_same_in_all_processes() {
     let text = 0xffff_ffff_8100_0000;
     let spaces = Tape::default()
-        .map(
-            0,
-            -1,
-            text..text + 0x100_0000,
-            text,
-            "[kernel.kallsyms]_text",
-        )
-        .map(
-            0,
-            -1,
-            0xffff_ffff_c000_0000..0xffff_ffff_c001_0000,
-            0,
-            "[xfs]",
-        )
+        .map(0, -1, text..text + 0x100_0000, text, "[kernel.kallsyms]_text")
+        .map(0, -1, 0xffff_ffff_c000_0000..0xffff_ffff_c001_0000, 0, "[xfs]")
         .seal();
     let kernel = |address| spaces.resolve(CpuMode::Kernel, 77, at(1), address);
     assert_eq!(kernel(text + 0x10).unwrap().file_offset(), text + 0x10);
@@ -288,16 +203,8 @@ fn kernel_addresses_are_the_same_in_all_processes() {
 
 #[test]
 fn run_time_code_of_two_processes_is_not_the_same_image() {
-    let spaces = Tape::default()
-        .map(0, 1, 0..0x1000, 0, "//anon")
-        .map(0, 2, 0..0x1000, 0, "//anon")
-        .seal();
-    let image = |pid| {
-        spaces
-            .resolve(CpuMode::User, pid, at(1), 0)
-            .unwrap()
-            .image()
-    };
+    let spaces = Tape::default().map(0, 1, 0..0x1000, 0, "//anon").map(0, 2, 0..0x1000, 0, "//anon").seal();
+    let image = |pid| spaces.resolve(CpuMode::User, pid, at(1), 0).unwrap().image();
     assert_ne!(image(1), image(2));
 }
 
@@ -309,10 +216,7 @@ fn an_offset_finds_the_mapping_that_shows_it() {
         .map(5, 1, 0x2000..0x3000, 0, "/b")
         .fork(10, 1, 2)
         .seal();
-    let a = spaces
-        .resolve(CpuMode::User, 1, at(1), 0x1000)
-        .unwrap()
-        .image();
+    let a = spaces.resolve(CpuMode::User, 1, at(1), 0x1000).unwrap().image();
     let find = |pid, offset| spaces.address_of(CpuMode::User, pid, at(20), a, offset);
     assert_eq!(find(1, 0x10), Some(0x1010));
     assert_eq!(find(1, 0x1010), None, "hidden by /b");
@@ -338,10 +242,6 @@ fn mappings_that_wrap_or_claim_too_much_are_harmless() {
             executable: true,
         }))
         .seal();
-    assert!(
-        spaces
-            .resolve(CpuMode::User, 1, at(1), u64::MAX - 0x100)
-            .is_some()
-    );
+    assert!(spaces.resolve(CpuMode::User, 1, at(1), u64::MAX - 0x100).is_some());
     assert_eq!(spaces.resolve(CpuMode::User, 2, at(1), 0), None);
 }

@@ -40,62 +40,25 @@ fn every_field_is_found_in_either_byte_order() {
     for endian in ORDERS {
         let (record, attr) = everything(endian);
         let s = sample(&record, &attr, endian).unwrap();
-        assert_eq!(
-            (s.ip, s.pid, s.tid, s.time, s.cpu),
-            (0x401000, 41, 42, Some(1000), Some(3))
-        );
-        assert_eq!(
-            (s.addr, s.id, s.stream_id, s.period),
-            (Some(0xadd4), Some(77), Some(78), 5003)
-        );
+        assert_eq!((s.ip, s.pid, s.tid, s.time, s.cpu), (0x401000, 41, 42, Some(1000), Some(3)));
+        assert_eq!((s.addr, s.id, s.stream_id, s.period), (Some(0xadd4), Some(77), Some(78), 5003));
         assert_eq!(s.raw, b"twelve bytes");
         let read = s.read.unwrap();
-        let value = |value, id, lost| CounterValue {
-            value,
-            id: Some(id),
-            lost: Some(lost),
-        };
+        let value = |value, id, lost| CounterValue { value, id: Some(id), lost: Some(lost) };
         assert_eq!((read.time_enabled, read.time_running), (Some(10), Some(20)));
-        assert_eq!(
-            read.iter().collect::<Vec<_>>(),
-            [value(1, 77, 0), value(2, 88, 5)]
-        );
-        assert_eq!(
-            s.callchain.iter().skip(1).collect::<Vec<_>>(),
-            [0x401000, 0x402000]
-        );
+        assert_eq!(read.iter().collect::<Vec<_>>(), [value(1, 77, 0), value(2, 88, 5)]);
+        assert_eq!(s.callchain.iter().skip(1).collect::<Vec<_>>(), [0x401000, 0x402000]);
         let branch = s.branches.iter().next().unwrap();
-        assert_eq!(
-            (branch.from, branch.to, s.branches.hw_index),
-            (0x10, 0x20, Some(9))
-        );
-        assert_eq!(
-            (s.branches.len(), s.branches.counters.get(0)),
-            (1, Some(0xc0))
-        );
+        assert_eq!((branch.from, branch.to, s.branches.hw_index), (0x10, 0x20, Some(9)));
+        assert_eq!((s.branches.len(), s.branches.counters.get(0)), (1, Some(0xc0)));
         let regs = s.user_regs.unwrap();
-        assert_eq!(
-            (regs.abi, regs.get(7), regs.ip),
-            (2, Some(0x7ffe), Some(0x401000))
-        );
+        assert_eq!((regs.abi, regs.get(7), regs.ip), (2, Some(0x7ffe), Some(0x401000)));
         assert_eq!((s.has_user_stack, s.user_stack.len()), (true, 8));
-        assert_eq!(
-            (s.weight, s.data_src),
-            (Some(Weight::Struct(1, 2, 3)), Some(0xda7a))
-        );
-        assert_eq!(
-            (s.transaction, s.phys_addr, s.cgroup),
-            (Some(7), Some(0x9999), Some(0xc6))
-        );
+        assert_eq!((s.weight, s.data_src), (Some(Weight::Struct(1, 2, 3)), Some(0xda7a)));
+        assert_eq!((s.transaction, s.phys_addr, s.cgroup), (Some(7), Some(0x9999), Some(0xc6)));
         assert_eq!(s.intr_regs.unwrap().get(0), Some(0xa));
-        assert_eq!(
-            (s.data_page_size, s.code_page_size),
-            (Some(4096), Some(2 << 20))
-        );
-        assert_eq!(
-            (s.aux, s.mode, s.exact),
-            (&[0xaa; 8][..], CpuMode::User, true)
-        );
+        assert_eq!((s.data_page_size, s.code_page_size), (Some(4096), Some(2 << 20)));
+        assert_eq!((s.aux, s.mode, s.exact), (&[0xaa; 8][..], CpuMode::User, true));
     }
 }
 
@@ -106,10 +69,7 @@ fn the_offsets_of_a_rewriter_point_at_the_fields() {
         let at = sample(&record, &attr, endian).unwrap().layout;
         let word = |at: Option<usize>| endian.u64(&record, at.unwrap()).unwrap();
         assert_eq!((word(at.ip), word(at.callchain_nr)), (0x401000, 3));
-        assert_eq!(
-            (word(at.callchain), word(at.user_regs_ip)),
-            (c::PERF_CONTEXT_USER, 0x401000)
-        );
+        assert_eq!((word(at.callchain), word(at.user_regs_ip)), (c::PERF_CONTEXT_USER, 0x401000));
     }
 }
 
@@ -117,32 +77,19 @@ fn the_offsets_of_a_rewriter_point_at_the_fields() {
 fn a_sample_cut_anywhere_is_an_error_that_names_a_field() {
     let (record, attr) = everything(Endian::Little);
     for len in 8..record.len() {
-        assert!(
-            sample(&record[..len], &attr, Endian::Little).is_err(),
-            "cut to {len}"
-        );
+        assert!(sample(&record[..len], &attr, Endian::Little).is_err(), "cut to {len}");
     }
 }
 
 #[test]
 fn counts_that_overflow_are_refused() {
-    let bits = [
-        c::PERF_SAMPLE_CALLCHAIN,
-        c::PERF_SAMPLE_BRANCH_STACK,
-        c::PERF_SAMPLE_STACK_USER,
-    ];
-    for bit in bits
-        .into_iter()
-        .chain([c::PERF_SAMPLE_AUX, c::PERF_SAMPLE_READ])
-    {
+    let bits = [c::PERF_SAMPLE_CALLCHAIN, c::PERF_SAMPLE_BRANCH_STACK, c::PERF_SAMPLE_STACK_USER];
+    for bit in bits.into_iter().chain([c::PERF_SAMPLE_AUX, c::PERF_SAMPLE_READ]) {
         for n in [u64::MAX, 1 << 61, 1 << 32, 2] {
             let mut attr = attr(bit);
             attr.read_format = c::PERF_FORMAT_GROUP;
             let record = Build::new(Endian::Little, 9, 0).words(&[n]).done();
-            assert!(
-                sample(&record, &attr, Endian::Little).is_err(),
-                "{bit:#x} {n:#x}"
-            );
+            assert!(sample(&record, &attr, Endian::Little).is_err(), "{bit:#x} {n:#x}");
         }
     }
 }
@@ -158,38 +105,22 @@ fn counter_values_without_group_take_only_the_fields_asked_for() {
     ];
     for (format, words, time, id, lost) in forms {
         attr.read_format = format;
-        let record = Build::new(Endian::Little, 9, 1)
-            .words(words)
-            .words(&[1, 0xc4a1])
-            .done();
+        let record = Build::new(Endian::Little, 9, 1).words(words).words(&[1, 0xc4a1]).done();
         let s = sample(&record, &attr, Endian::Little).unwrap();
         let read = s.read.unwrap();
-        assert_eq!(
-            (read.time_enabled, s.callchain.get(0)),
-            (time, Some(0xc4a1))
-        );
-        assert_eq!(
-            read.iter().collect::<Vec<_>>(),
-            [CounterValue { value: 5, id, lost }]
-        );
+        assert_eq!((read.time_enabled, s.callchain.get(0)), (time, Some(0xc4a1)));
+        assert_eq!(read.iter().collect::<Vec<_>>(), [CounterValue { value: 5, id, lost }]);
     }
 }
 
 #[test]
 fn registers_without_abi_and_a_stack_of_size_0_take_one_word_each() {
-    let mut attr =
-        attr(c::PERF_SAMPLE_REGS_USER | c::PERF_SAMPLE_STACK_USER | c::PERF_SAMPLE_WEIGHT);
+    let mut attr = attr(c::PERF_SAMPLE_REGS_USER | c::PERF_SAMPLE_STACK_USER | c::PERF_SAMPLE_WEIGHT);
     attr.sample_regs_user = 1 << 8;
     let record = Build::new(Endian::Little, 9, 1).words(&[0, 0, 55]).done();
     let s = sample(&record, &attr, Endian::Little).unwrap();
-    assert_eq!(
-        (s.weight, s.has_user_stack),
-        (Some(Weight::Full(55)), false)
-    );
-    assert_eq!(
-        (s.user_regs.unwrap().ip, s.layout.user_regs_ip),
-        (None, None)
-    );
+    assert_eq!((s.weight, s.has_user_stack), (Some(Weight::Full(55)), false));
+    assert_eq!((s.user_regs.unwrap().ip, s.layout.user_regs_ip), (None, None));
 }
 
 #[test]
@@ -198,12 +129,7 @@ fn a_sample_without_branches_may_lack_their_index() {
     attr.branch_sample_type = c::PERF_SAMPLE_BRANCH_HW_INDEX;
     for words in [&[0][..], &[0, 3]] {
         let record = Build::new(Endian::Little, 9, 1).words(words).done();
-        assert!(
-            sample(&record, &attr, Endian::Little)
-                .unwrap()
-                .branches
-                .is_empty()
-        );
+        assert!(sample(&record, &attr, Endian::Little).unwrap().branches.is_empty());
     }
 }
 

@@ -1,0 +1,131 @@
+//! Groups of connected functions, made ready to be solved: cut down to the blocks that matter, with their flow.
+
+use std::collections::BTreeMap;
+
+use super::answer::Evidence;
+use super::conserve::conserve;
+use crate::code::{FunctionIx, Program};
+use crate::skid::assemble::{self, Folded};
+use crate::skid::circulation::probabilities;
+use crate::skid::hold::Reporting;
+use crate::skid::region::{Arm, Classes, Region};
+use crate::skid::{Circulation, Model, Rates};
+
+/// Groups with fewer samples than this stay as they are.
+const LEAST_SAMPLES: f64 = 1.0;
+/// Least probability that flow conservation of a function alone leaves an arm of the group.
+const LEAST_SHARE: f64 = 1e-4;
+
+/// Functions that are solved together.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The functions.
+    pub functions: Vec<FunctionIx>,
+    /// Their hot code and its samples.
+    pub model: Model,
+    /// Parameters of the flow nearest to the samples.
+    pub flow: Vec<f64>,
+    /// What follows from them.
+    pub rates: Rates,
+}
+
+/// All groups with samples of the first retirement event, or of the time event where there is none.
+pub fn prepare(program: &Program, evidence: &Evidence, reporting: Reporting) -> Vec<Group> {
+    let retired: Vec<Folded> = match evidence.retired.is_empty() {
+        true => evidence.time.iter().cloned().collect(),
+        false => evidence.retired.clone(),
+    };
+    let Some(first) = retired.first() else { return Vec::new() };
+    let total: f64 = first.weight.values().sum();
+    let load = |f: FunctionIx| first.within(f) / total.max(f64::MIN_POSITIVE);
+    let workshop = Workshop {
+        program,
+        classes: Classes::of(program),
+        retired: &retired,
+        time: evidence.time.as_ref(),
+        reporting,
+        total,
+    };
+    let sampled =
+        |g: &Vec<FunctionIx>| g.iter().map(|&f| first.within(f)).sum::<f64>() >= LEAST_SAMPLES * first.period;
+    assemble::groups(program, &load).into_iter().filter(sampled).filter_map(|g| workshop.group(g)).collect()
+}
+
+/// What all groups are made from.
+struct Workshop<'a> {
+    program: &'a Program,
+    classes: Classes,
+    retired: &'a [Folded],
+    time: Option<&'a Folded>,
+    reporting: Reporting,
+    total: f64,
+}
+
+/// What is known of functions each taken alone.
+#[derive(Default)]
+struct Alone {
+    /// Probability of each arm: function, instruction, instruction it goes to.
+    arms: BTreeMap<(FunctionIx, usize, Option<usize>), f64>,
+    /// Weight of each block.
+    weight: BTreeMap<(FunctionIx, usize), f64>,
+}
+
+impl Workshop<'_> {
+    fn group(&self, functions: Vec<FunctionIx>) -> Option<Group> {
+        let mut alone = Alone::default();
+        functions.iter().for_each(|&f| self.look_at(f, &mut alone));
+        let hot = assemble::hot(self.program, &functions, &alone.weight, self.total);
+        let model = self.model(&functions, &|f, b| hot.contains(&(f, b)));
+        if model.region.nodes.is_empty() {
+            return None;
+        }
+        let flow = conserve(&model, &alone.logits(&model.region))?;
+        let rates = Circulation::new(&model.region).rates(&model.region, &flow, model.total())?;
+        Some(Group { functions, model, flow, rates })
+    }
+
+    fn model(&self, functions: &[FunctionIx], keep: &dyn Fn(FunctionIx, usize) -> bool) -> Model {
+        assemble::model(self.program, &self.classes, functions, self.retired, self.time, self.reporting, keep)
+    }
+
+    /// Flow conservation of one function, with all its blocks.
+    fn look_at(&self, f: FunctionIx, alone: &mut Alone) {
+        let model = self.model(&[f], &|_, _| true);
+        let region = &model.region;
+        let flow = conserve(&model, &region.expectation());
+        if let Some(z) = &flow {
+            let probabilities = probabilities(region, z);
+            for (arm, p) in region.arms.iter().zip(probabilities) {
+                alone.arms.insert(key(region, arm), p);
+            }
+        }
+        let rates = flow
+            .and_then(|z| Circulation::new(region).rates(region, &z, model.total().max(f64::MIN_POSITIVE)));
+        let cfg = &self.program.functions[f].1.cfg;
+        for (b, block) in region.blocks.iter().enumerate() {
+            let raw: f64 = model.events[0].weight[block.nodes.clone()].iter().sum();
+            let flow = rates.as_ref().map_or(0.0, |r| r.blocks[b] * block.nodes.len() as f64);
+            alone.weight.insert((f, cfg.block_of(region.nodes[block.nodes.start].inst)), raw.max(flow));
+        }
+    }
+}
+
+impl Alone {
+    /// Branch logits of `region`, from those of its functions.
+    fn logits(&self, region: &Region) -> Vec<f64> {
+        let logit = |ix: usize| {
+            let arm = &region.arms[ix];
+            self.arms.get(&key(region, arm)).map_or(arm.prior, |p| p.max(LEAST_SHARE).ln())
+        };
+        let relative = |d: &crate::skid::Decision| {
+            let first = logit(d.arms.start);
+            d.arms.clone().skip(1).map(|a| logit(a) - first).collect::<Vec<_>>()
+        };
+        region.decisions.iter().flat_map(relative).collect()
+    }
+}
+
+fn key(region: &Region, arm: &Arm) -> (FunctionIx, usize, Option<usize>) {
+    let node = &region.nodes[arm.node];
+    (node.function, node.inst, arm.to.map(|b| region.nodes[region.blocks[b].nodes.start].inst))
+}
