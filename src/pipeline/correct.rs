@@ -17,6 +17,8 @@ use crate::skid::lag;
 use crate::solve::diagnose::quantile;
 use crate::solve::{Answer, Evidence, Method, Settings, Solved};
 
+const UNREAD: &str = "none of its code could be read";
+
 /// A cell's samples and where they go.
 pub struct Assigned {
     /// Which of [`Correction::places`].
@@ -89,9 +91,15 @@ pub fn correct(file: &PerfFile, survey: &Survey, options: &Options, progress: &d
     let program = linking::link(survey);
     let desk = Desk { survey, program: &program, kinds: &kinds };
     let evidence = desk.evidence();
+    if evidence.retired.is_empty() && evidence.time.is_none() {
+        active
+            .iter()
+            .for_each(|&ix| correction.events[ix].reason = without_evidence(&kinds, survey, ix).into());
+        return correction;
+    }
     let settings = Settings { method: method(options.solver), skid: options.skid, seed: options.seed };
     let solved = crate::solve::solve(&program, &evidence, &settings, progress);
-    if active.iter().any(|&e| kinds[e].class != Class::Time) {
+    if !solved.answers.is_empty() && active.iter().any(|&e| kinds[e].class != Class::Time) {
         correction.model = Some(model(&solved, options));
     }
     for (region, answer) in solved.answers.iter().enumerate() {
@@ -116,6 +124,17 @@ fn first_outcome(kind: &Kind) -> Outcome {
 fn is_late(kind: &Kind, survey: &Survey, ix: usize) -> bool {
     let class = matches!(kind.class, Class::Time | Class::Retirement | Class::Occurrence);
     class && survey.events[ix].samples > survey.events[ix].elsewhere
+}
+
+/// Why nothing can be solved for an event.
+fn without_evidence(kinds: &[Kind], survey: &Survey, ix: usize) -> &'static str {
+    let read = |c: &super::survey::Cell| survey.images.get(c.at.image).class().is_some();
+    match survey.cells.iter().any(|c| c.attr.0 as usize == ix && read(c)) {
+        true if kinds[ix].class == Class::Occurrence => {
+            "what ran how often is not known: record cycles or instructions beside it"
+        }
+        _ => UNREAD,
+    }
 }
 
 fn method(solver: Solver) -> Method {
@@ -155,6 +174,7 @@ impl Desk<'_> {
                 .collect(),
             time: of(Class::Time)
                 .map(|ix| self.folded(ix))
+                .filter(|f| !f.weight.is_empty())
                 .max_by(|a, b| a.weight.values().sum::<f64>().total_cmp(&b.weight.values().sum())),
         }
     }
@@ -308,7 +328,7 @@ impl Desk<'_> {
             _ => Verdict::Mixed,
         };
         outcome.reason = match (kind.class, verdicts.is_empty()) {
-            (_, true) => "none of its code could be read".into(),
+            (_, true) => UNREAD.into(),
             (Class::Time, _) if solved.reporting.late => {
                 "each sample is given to the instruction waited for, one before".into()
             }

@@ -107,6 +107,14 @@ fn event(
     }
 }
 
+/// Whose samples are told as one: a function's, by its first address, or all of a binary without names.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Holder {
+    Function(Location),
+    Image(ImageId),
+    Nowhere,
+}
+
 /// What one function holds of an event.
 #[derive(Default)]
 struct Holding {
@@ -123,15 +131,11 @@ fn functions(
     tally: &Tally,
     context: &mut Context<'_>,
 ) -> Vec<FunctionShare> {
-    let mut holdings: BTreeMap<Option<Location>, Holding> = BTreeMap::new();
+    let mut holdings: BTreeMap<Holder, Holding> = BTreeMap::new();
     let range =
         (attr, Spot::At(Location { image: ImageId(0), svma: Svma(0) }))..=(attr, Spot::Bare(u64::MAX));
     for (&(_, spot), count) in tally.spots.range(range) {
-        let function = match spot {
-            Spot::At(at) => Some(start_of(survey, at)),
-            Spot::Bare(_) => None,
-        };
-        let holding = holdings.entry(function).or_default();
+        let holding = holdings.entry(holder(survey, spot, context)).or_default();
         holding.count.raw_samples += count.raw_samples;
         holding.count.raw_weight += count.raw_weight;
         holding.count.fixed_samples += count.fixed_samples;
@@ -140,35 +144,44 @@ fn functions(
     let total = total.max(1) as f64;
     let mut shares: Vec<FunctionShare> = holdings
         .into_iter()
-        .map(|(function, mut holding)| {
+        .map(|(holder, mut holding)| {
             let weight = holding.count.fixed_weight as f64;
             let spread = 1.645 * weight / (holding.count.fixed_samples.max(1) as f64).sqrt();
             (holding.low, holding.high) = ((weight - spread).max(0.0), weight + spread);
-            if let Some(&(low, high)) = function.and_then(|f| correction.functions.get(&(attr, f))) {
+            if let Holder::Function(f) = holder
+                && let Some(&(low, high)) = correction.functions.get(&(attr, f))
+            {
                 (holding.low, holding.high) = (low.min(weight), high.max(weight));
             }
-            share(function, &holding, total, context)
+            share(holder, &holding, total, context)
         })
         .collect();
     shares.sort_by(|a, b| b.after.total_cmp(&a.after).then_with(|| a.name.cmp(&b.name)));
     shares
 }
 
-fn start_of(survey: &Survey, at: Location) -> Location {
-    let function = survey.images.get(at.image).function_at(at.svma);
-    Location { image: at.image, svma: function.map_or(Svma(at.svma.0 & !0xfff), |f| f.start) }
+/// Who holds the samples at `spot`. Code that is no file, such as the kernel's, has its functions in lists of symbols.
+fn holder(survey: &Survey, spot: Spot, context: &mut Context<'_>) -> Holder {
+    let Spot::At(at) = spot else { return Holder::Nowhere };
+    let start = match survey.images.get(at.image).function_at(at.svma) {
+        Some(function) => Some(function.start),
+        None => context.names.symbol(at).map(|symbol| symbol.start),
+    };
+    match start {
+        Some(svma) => Holder::Function(Location { svma, ..at }),
+        None => Holder::Image(at.image),
+    }
 }
 
-fn share(
-    function: Option<Location>,
-    holding: &Holding,
-    total: f64,
-    context: &mut Context<'_>,
-) -> FunctionShare {
-    let symbol = function.and_then(|at| context.names.symbol(at));
+fn share(holder: Holder, holding: &Holding, total: f64, context: &mut Context<'_>) -> FunctionShare {
+    let (symbol, image) = match holder {
+        Holder::Function(at) => (context.names.symbol(at), Some(at.image)),
+        Holder::Image(image) => (None, Some(image)),
+        Holder::Nowhere => (None, None),
+    };
     FunctionShare {
         name: symbol.map_or_else(|| "[unknown]".into(), |s| s.name.clone()),
-        image: function.map_or_else(String::new, |at| context.names.path(at.image)),
+        image: image.map_or_else(String::new, |image| context.names.path(image)),
         samples: holding.count.fixed_samples,
         before: holding.count.raw_weight as f64 / total,
         after: holding.count.fixed_weight as f64 / total,

@@ -115,6 +115,18 @@ impl Recording {
         self.record(9, 2, &[head, ids, tail].concat())
     }
 
+    /// A mapping of `path` into the process of the samples, at time 1.
+    pub fn mmap(&self, path: &Path, start: u64, len: u64, pgoff: u64) -> Vec<u8> {
+        let mut body = [self.half(41), self.half(42)].concat();
+        body.extend([start, len, pgoff].iter().flat_map(|&w| self.word(w)));
+        body.extend(path.to_str().unwrap().as_bytes());
+        body.resize((body.len() + 1).next_multiple_of(8), 0);
+        body.extend(self.half(41).iter().chain(&self.half(42)));
+        let id = self.events[0][0];
+        body.extend([1, id].iter().flat_map(|&w| self.word(w)));
+        self.record(1, 2, &body)
+    }
+
     /// A trace data record with its data.
     pub fn trace(&self, data: &[u8]) -> Vec<u8> {
         let body = [&self.word(data.len() as u64)[..], &[0; 32]].concat();

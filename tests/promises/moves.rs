@@ -1,0 +1,130 @@
+//! Samples move backwards only, along ways that execution could have taken.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use skidconv::perfdata::PerfFile;
+
+use crate::fixed::{Fixed, cases, samples};
+use crate::recording::{Recording, USER};
+use crate::tool::{compile, folder, run, text};
+use crate::truth::{Graph, Truth};
+
+/// Instructions on the longest way that a late interrupt is believed to be late by.
+const LATEST: usize = 600;
+
+/// How many samples moved from a reported place to each place.
+fn moves(fixed: &Fixed) -> BTreeMap<u64, HashMap<u64, u64>> {
+    let mut moves: BTreeMap<u64, HashMap<u64, u64>> = BTreeMap::new();
+    for (before, after) in fixed.samples().into_iter().filter(|(before, after)| before.ip != after.ip) {
+        *moves.entry(after.ip).or_default().entry(before.ip).or_default() += 1;
+    }
+    moves
+}
+
+#[test]
+fn a_way_of_execution_leads_from_every_new_address_to_the_reported_one() {
+    for fixed in cases() {
+        let truth = Truth::of(&fixed.name);
+        let (mut moved, mut longest) = (0, 0);
+        for (to, from) in moves(fixed) {
+            let reported: HashSet<u64> = from.keys().copied().collect();
+            let steps = truth.graph().steps(to, &reported, LATEST);
+            for (at, count) in from {
+                let steps = steps.get(&at);
+                assert!(
+                    steps.is_some(),
+                    "{}: {count} samples moved from {at:#x} to {to:#x}, which does not lead there",
+                    fixed.name
+                );
+                longest = longest.max(*steps.unwrap());
+                moved += count;
+            }
+        }
+        eprintln!("{}: {moved} moved, by {longest} instructions at most", fixed.name);
+    }
+}
+
+#[test]
+fn samples_stand_on_instructions_and_hardly_ever_on_some_that_did_not_run() {
+    for fixed in cases() {
+        let truth = Truth::of(&fixed.name);
+        let (mut moved, mut idle) = (0, 0);
+        for (to, from) in moves(fixed) {
+            assert!(truth.graph().has(to), "{}: {to:#x} is amid an instruction", fixed.name);
+            let count: u64 = from.values().sum();
+            moved += count;
+            idle += if truth.executions.get(&to).is_some_and(|n| *n > 0) { 0 } else { count };
+        }
+        assert!(idle * 1000 <= moved, "{}: {idle} of {moved} moved to what did not run", fixed.name);
+    }
+}
+
+/// Two loops, one after the other, that never meet again.
+const PHASES: &str = "
+.text
+.globl _start
+.type _start, @function
+_start:
+    mov $1000000, %ecx
+early:
+    imul %eax, %eax
+    add $1, %eax
+    xor %eax, %esi
+    dec %ecx
+    jnz early
+between:
+    mov $1000000, %ecx
+late:
+    imul %edx, %edx
+    add $1, %edx
+    xor %edx, %edi
+    dec %ecx
+    jnz late
+    mov $60, %eax
+    xor %edi, %edi
+    syscall
+.size _start, . - _start
+";
+
+/// Most interrupts report the instruction behind the slow one of their loop.
+#[test]
+fn samples_of_one_loop_do_not_move_into_one_that_runs_later() {
+    let folder = folder("phases");
+    let program = compile(&folder, "phases", PHASES, &["-nostdlib", "-static", "-no-pie"]);
+    let symbols = run("nm", &[text(&program)]);
+    let address = |name: &str| {
+        let line = symbols.lines().find(|l| l.ends_with(&format!(" {name}"))).unwrap();
+        u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap()
+    };
+    let (early, between, late) = (address("early"), address("between"), address("late"));
+    let mut recording = Recording { events: vec![vec![5]], ..Recording::default() };
+    recording.records.push(recording.mmap(&program, early & !0xfff, 0x1000, 0x1000));
+    for n in 0..4000 {
+        // imul takes 3 bytes, add 3, xor 2
+        let offset = [3, 3, 3, 6, 8, 0][n as usize % 6];
+        let at = if n < 2000 { early } else { late } + offset;
+        recording.records.push(recording.sample(5, at, 1000 + n, &[USER, at]));
+    }
+    let data = folder.join("phases.data");
+    std::fs::write(&data, recording.file()).unwrap();
+    let fixed = Fixed::new("phases", &folder, &data, None, &[]);
+    let mut moved = 0;
+    for (before, after) in fixed.samples() {
+        let phase = |ip: u64| (ip >= between, ip >= late);
+        assert!(phase(after.ip) <= phase(before.ip), "{:#x} moved on to {:#x}", before.ip, after.ip);
+        moved += u64::from(before.ip != after.ip);
+    }
+    assert!(moved > 1000, "{moved} moved");
+    let graph = Graph::of(&program);
+    for (to, from) in moves(&fixed) {
+        let reported: HashSet<u64> = from.into_keys().collect();
+        assert_eq!(
+            graph.steps(to, &reported, LATEST).len(),
+            reported.len(),
+            "{to:#x} leads to where it was reported"
+        );
+    }
+    let ips: HashSet<u64> = samples(&fixed.after).iter().map(|s| s.ip).collect();
+    assert!(ips.contains(&early) && ips.contains(&late), "the slow instructions have samples: {ips:x?}");
+    assert_eq!(PerfFile::open(&fixed.after).unwrap().attrs().len(), 1);
+}

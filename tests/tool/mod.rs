@@ -1,0 +1,102 @@
+//! Running the program under test, perf and the compiler.
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// How a program ended.
+#[derive(Debug)]
+pub struct Ran {
+    /// `None` if a signal ended it.
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ran {
+    fn of(output: Output) -> Ran {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ran { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+    }
+}
+
+/// Runs skidconv in `folder`.
+pub fn skidconv(folder: &Path, args: &[&str]) -> Ran {
+    let program = env!("CARGO_BIN_EXE_skidconv");
+    Ran::of(Command::new(program).current_dir(folder).args(args).output().unwrap())
+}
+
+/// A path as an argument.
+pub fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Whether perf is there. With `SKIDCONV_REQUIRE_PERF` set it has to be.
+pub fn has_perf() -> bool {
+    static THERE: OnceLock<bool> = OnceLock::new();
+    *THERE.get_or_init(|| {
+        let there = Command::new("perf").arg("--version").output().is_ok_and(|o| o.status.success());
+        assert!(there || !perf_is_required(), "perf is required and was not found");
+        there
+    })
+}
+
+fn perf_is_required() -> bool {
+    std::env::var_os("SKIDCONV_REQUIRE_PERF").is_some()
+}
+
+/// Runs `perf` with a home of its own, so that no one's configuration or cache matters. `-f` reads files of any owner.
+pub fn perf(args: &[&str]) -> Ran {
+    let home = env!("CARGO_TARGET_TMPDIR");
+    let mut command = Command::new("perf");
+    command.args(args).env("HOME", home).env("PERF_CONFIG", "/dev/null").env("PAGER", "cat");
+    Ran::of(command.output().expect("perf is there"))
+}
+
+/// Runs `perf record` with `args`, the name of the recording aside. `None`, with a word of why, where perf cannot record;
+/// with `SKIDCONV_REQUIRE_PERF` set that is a failure.
+pub fn record(data: &Path, args: &[&str]) -> Option<()> {
+    if !has_perf() {
+        eprintln!("skipped: perf is not there");
+        return None;
+    }
+    let ran = perf(&[&["record", "-q", "-o", text(data)], args].concat());
+    if ran.code == Some(0) {
+        return Some(());
+    }
+    assert!(!perf_is_required(), "perf cannot record here: {}", ran.err);
+    eprintln!("skipped: perf cannot record here: {}", ran.err);
+    None
+}
+
+/// Runs a tool that has to work.
+pub fn run(tool: &str, args: &[&str]) -> String {
+    let output = Command::new(tool).args(args).output();
+    let ran = Ran::of(output.unwrap_or_else(|error| panic!("{tool} is required: {error}")));
+    assert_eq!(ran.code, Some(0), "{tool} {args:?}: {}", ran.err);
+    ran.out
+}
+
+/// Compiles C, or assembly if it begins with a dot, to `folder/name`.
+pub fn compile(folder: &Path, name: &str, source: &str, args: &[&str]) -> PathBuf {
+    let extension = if source.trim_start().starts_with('.') { "s" } else { "c" };
+    let file = folder.join(format!("{name}.{extension}"));
+    std::fs::write(&file, source).unwrap();
+    let program = folder.join(name);
+    run("cc", &[args, &["-o", text(&program), text(&file)]].concat());
+    program
+}
+
+/// A folder of its own for the files of one test, empty, which stays there to look at.
+pub fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// A file or folder of testdata.
+pub fn testdata(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name)
+}
