@@ -32,10 +32,15 @@ struct Truth {
 impl Truth {
     fn read(path: &Path) -> Truth {
         let mut truth = Truth::default();
+        let mut bias = 0;
         for line in std::fs::read_to_string(path).expect("a truth").lines() {
             let f: Vec<&str> = line.split('\t').collect();
-            let address = |text: &str| u64::from_str_radix(text, 16).expect("an address");
+            let address = |text: &str| u64::from_str_radix(text, 16).expect("an address") - bias;
             match f[0] {
+                // the mapping of a position-independent binary: addresses as linked, as far as its offsets are those
+                "M" if address(f[1]) != address(f[3]) && address(f[1]) - address(f[3]) != 0x400000 => {
+                    bias = address(f[1]) - address(f[3]);
+                }
                 "I" => {
                     truth.executions.insert(address(f[1]), f[3].parse().expect("a count"));
                     truth.heads.insert(address(f[1]), f[4].parse().expect("a count"));

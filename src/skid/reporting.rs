@@ -6,14 +6,18 @@
 
 use super::assemble::Folded;
 use super::hold::Reporting;
-use crate::code::{Function, Program};
+use crate::code::{Function, Inst, Kind, Program};
 
-/// Latency from which an instruction is worth waiting for, cycles.
-const SLOW: f64 = 4.0;
 /// Fused branches hold less than this share of their pair's samples.
 const FUSED: f64 = 0.03;
-/// Fewer samples on slow instructions and behind them decide nothing.
-const LEAST_SAMPLES: f64 = 20.0;
+/// An instruction is slow beside one that is waited for so many times less.
+const CONTRAST: f64 = 2.0;
+/// A place is waited at where it holds so many times its block's mean.
+const NOTICEABLE: f64 = 1.5;
+/// Weight of a pair whose second uses what the first computes: on a core that issues in order the second is waited for.
+const DEPENDENT: f64 = 0.3;
+/// Less evidence decides nothing.
+const LEAST_EVIDENCE: f64 = 5.0;
 
 /// How the file's interrupts report, from the samples of its `time` event and of all its `events`. Without evidence the
 /// address is taken to be late, which it is on most processors.
@@ -25,12 +29,40 @@ pub fn decide(program: &Program, time: Option<&Folded>, events: &[&Folded]) -> R
 fn is_late(program: &Program, time: &Folded) -> Option<bool> {
     let (mut on, mut behind) = (0.0, 0.0);
     for (f, (_, function)) in program.functions.iter().enumerate() {
-        for i in pairs(function).filter(|&i| is_slow(function, i) && !is_slow(function, i + 1)) {
-            on += time.samples_at(f, i);
-            behind += time.samples_at(f, i + 1);
+        for block in &function.cfg.blocks {
+            let samples: Vec<f64> = (block.first..block.end).map(|i| time.samples_at(f, i)).collect();
+            let usual = NOTICEABLE * samples.iter().sum::<f64>() / samples.len() as f64;
+            for (pair, i) in samples.windows(2).zip(block.first..) {
+                let contrast = contrast(function, i);
+                on += contrast * (pair[0] - usual).max(0.0);
+                behind += contrast * (pair[1] - usual).max(0.0);
+            }
         }
     }
-    (on + behind >= LEAST_SAMPLES).then_some(behind > on)
+    (on + behind >= LEAST_EVIDENCE).then_some(behind > on)
+}
+
+/// How much more instruction `i` is waited for than the one behind it: a weight, 0 where it is not.
+fn contrast(function: &Function, i: usize) -> f64 {
+    let (first, second) = (&function.insts[i], &function.insts[i + 1]);
+    let (slow, quick) = (wait(first, false), wait(second, first.fuses));
+    if first.fuses || slow < 1.0 || slow < CONTRAST * quick {
+        return 0.0;
+    }
+    let stops = matches!(first.kind, Kind::Divide | Kind::FloatDivide);
+    let dependent = !stops && !first.writes.and(second.reads).is_empty();
+    (slow / quick).ln() * if dependent { DEPENDENT } else { 1.0 }
+}
+
+/// How long an instruction is waited for, roughly, in cycles: most of its latency is hidden.
+fn wait(inst: &Inst, fused: bool) -> f64 {
+    let load = if inst.loads { 1.0 } else { 0.0 };
+    match inst.kind {
+        _ if fused && inst.is_conditional() => 0.05,
+        Kind::Nop | Kind::Jump => 0.1 + load,
+        Kind::Move | Kind::Call | Kind::Return => 0.25 + load,
+        kind => (0.2 + 0.3 * kind.latency()).min(6.0) + load,
+    }
 }
 
 fn is_fused(program: &Program, events: &[&Folded]) -> bool {
@@ -49,11 +81,4 @@ fn is_fused(program: &Program, events: &[&Folded]) -> bool {
 /// Instructions with another behind them in their block.
 fn pairs(function: &Function) -> impl Iterator<Item = usize> + '_ {
     function.cfg.blocks.iter().flat_map(|b| b.first..b.end.saturating_sub(1))
-}
-
-/// Slow by itself or by its load. Calls push rather than wait.
-fn is_slow(function: &Function, i: usize) -> bool {
-    let inst = &function.insts[i];
-    let waits = if inst.loads { SLOW } else { 0.0 };
-    inst.kind.latency() + waits >= SLOW && inst.falls_through() && !inst.is_conditional()
 }

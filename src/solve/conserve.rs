@@ -1,15 +1,18 @@
 //! Flow conservation only: the executions that satisfy Kirchhoff's law and lie nearest to the samples as they stand.
 //!
-//! The floor under every other solver. Skid moves a block's samples about by much more than chance does, and more so in
-//! large blocks' neighbours than in proportion: the variance of a block's samples is taken as φ μ^{3/2}, under which
-//! 4 μ^{1/4}/√φ has variance 1. Branch logits have a weak prior at what the shape of the code suggests.
+//! The floor under every other solver. A block's samples are taken as Poisson, widened by a dispersion for skid moves them
+//! by blocks; 2 √(μ/X) then has variance 1. Branch logits have a weak prior at what the shape of the code suggests.
+//!
+//! Refuted, mean distance at function and block level over 36 generated recordings: variances that grow faster than the
+//! mean, φ μ^{3/2} (.127 .180) or Xμ + (κμ)² with κ = .5 (.177 .235), forgive whole functions too much; Poisson's gives
+//! .099 .154, whatever the dispersion from 1 to 50 and the prior's width from 2 to 9.
 
 use super::energy::Energy;
 use super::levenberg::descend;
 use crate::skid::{Circulation, Model};
 
-/// φ of the variance law.
-const SPREAD: f64 = 2.0;
+/// Variance of a block's samples over Poisson's.
+const DISPERSION: f64 = 5.0;
 /// Standard deviation of the prior on branch logits.
 const PRIOR: f64 = 4.5;
 /// Standard deviation of the prior on log rates of roots, around what their samples say.
@@ -68,7 +71,7 @@ impl Energy for Fit<'_> {
     fn residuals(&mut self, z: &[f64]) -> Option<Vec<f64>> {
         let region = &self.model.region;
         let rates = self.circulation.rates(region, z, self.total)?;
-        let settled = |samples: f64| 4.0 * (samples + 0.5).powf(0.25) / SPREAD.sqrt();
+        let settled = |samples: f64| 2.0 * ((samples + 0.375) / DISPERSION).sqrt();
         let mut residuals = Vec::with_capacity(region.blocks.len() + z.len());
         for (b, block) in region.blocks.iter().enumerate() {
             residuals.push(settled(rates.blocks[b] * block.nodes.len() as f64) - settled(self.blocks[b]));

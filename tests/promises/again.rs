@@ -13,7 +13,12 @@ fn fixing_a_fixed_recording_changes_no_address() {
         for (n, (before, after)) in again.samples().into_iter().enumerate() {
             assert_eq!(before, after, "{}, sample {n}", fixed.name);
         }
-        assert_eq!(std::fs::read(&again.before).unwrap(), std::fs::read(&again.after).unwrap(), "{}", fixed.name);
+        assert_eq!(
+            std::fs::read(&again.before).unwrap(),
+            std::fs::read(&again.after).unwrap(),
+            "{}",
+            fixed.name
+        );
         for event in again.report["events"].as_array().unwrap() {
             assert_eq!(event["moved"], 0);
             assert!(event["reason"].as_str().unwrap().contains("corrected before"), "{event}");

@@ -51,7 +51,9 @@ impl Code {
     }
 
     fn before(&self, address: u64, len: usize) -> &[u8] {
-        let at = |(start, bytes): &&(u64, Vec<u8>)| (start + len as u64..start + bytes.len() as u64).contains(&address);
+        let at = |(start, bytes): &&(u64, Vec<u8>)| {
+            (start + len as u64..start + bytes.len() as u64).contains(&address)
+        };
         let Some((start, bytes)) = self.0.iter().find(at) else { return &[] };
         let end = (address - start) as usize;
         &bytes[end - len..end]
@@ -97,13 +99,21 @@ fn leads(graph: &Graph, from: Option<u64>, to: Option<u64>) -> bool {
 
 /// Every return address of the `new` chain that is not in the `old` one, and the first that is, stand behind a call of what
 /// is inside.
-fn assert_calls(fixed: &Fixed, functions: &Functions, (code, graph): (&Code, &Graph), old: &[u64], new: &[u64]) {
+fn assert_calls(
+    fixed: &Fixed,
+    functions: &Functions,
+    (code, graph): (&Code, &Graph),
+    old: &[u64],
+    new: &[u64],
+) {
     let same = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
     let mut inner = functions.around(new[0]);
     for &back in new[1..].iter().take(new.len() - same) {
         let told = || format!("{}: {old:x?} → {new:x?}: {back:#x}", fixed.name);
         match code.call_before(back) {
-            Call::Direct(to) => assert!(leads(graph, functions.around(to), inner), "{} returns from elsewhere", told()),
+            Call::Direct(to) => {
+                assert!(leads(graph, functions.around(to), inner), "{} returns from elsewhere", told())
+            }
             Call::Indirect => {}
             Call::None => panic!("{} follows no call", told()),
         }

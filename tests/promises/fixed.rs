@@ -40,7 +40,8 @@ impl Fixed {
     pub fn new(name: &str, folder: &Path, before: &Path, symfs: Option<&Path>, args: &[&str]) -> Fixed {
         let after = folder.join(format!("{name}.fixed.data"));
         let json = folder.join(format!("{name}.json"));
-        let mut words = vec!["fix", text(before), "--force", "--quiet", "-o", text(&after), "--report-json", text(&json)];
+        let mut words =
+            vec!["fix", text(before), "--force", "--quiet", "-o", text(&after), "--report-json", text(&json)];
         if let Some(symfs) = symfs {
             words.extend(["--symfs", text(symfs)]);
         }
@@ -74,7 +75,16 @@ pub fn samples(path: &Path) -> Vec<Seen> {
 
 fn seen(s: &Sample<'_>) -> Seen {
     let chain = s.callchain.iter().collect();
-    Seen { attr: s.attr.0, pid: s.pid, tid: s.tid, time: s.time, period: s.period, exact: s.exact, ip: s.ip, chain }
+    Seen {
+        attr: s.attr.0,
+        pid: s.pid,
+        tid: s.tid,
+        time: s.time,
+        period: s.period,
+        exact: s.exact,
+        ip: s.ip,
+        chain,
+    }
 }
 
 /// Shows every record, and what it says if it is a sample.
@@ -107,7 +117,9 @@ pub fn all() -> &'static [Fixed] {
     CACHE.get_or_init(|| {
         let folder = folder("others");
         let readable = |path: &PathBuf| !text(path).contains("corrupted");
-        let fix = |path: PathBuf| Fixed::new(path.file_stem().unwrap().to_str().unwrap(), &folder, &path, None, &[]);
+        let fix = |path: PathBuf| {
+            Fixed::new(path.file_stem().unwrap().to_str().unwrap(), &folder, &path, None, &[])
+        };
         crate::recording::all_testdata().into_iter().filter(readable).map(fix).collect()
     })
 }

@@ -41,7 +41,8 @@ fn totals_per_event_and_per_thread_are_kept_exactly() {
 fn the_cases_are_corrected_at_all() {
     for fixed in cases() {
         let moved = fixed.samples().iter().filter(|(before, after)| before.ip != after.ip).count();
-        let told: u64 = fixed.report["events"].as_array().unwrap().iter().map(|e| e["moved"].as_u64().unwrap()).sum();
+        let told: u64 =
+            fixed.report["events"].as_array().unwrap().iter().map(|e| e["moved"].as_u64().unwrap()).sum();
         assert_eq!(moved as u64, told, "{}", fixed.name);
         assert!(moved > 10_000, "{}: {moved} moved", fixed.name);
     }

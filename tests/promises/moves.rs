@@ -31,7 +31,11 @@ fn a_way_of_execution_leads_from_every_new_address_to_the_reported_one() {
             let steps = truth.graph().steps(to, &reported, LATEST);
             for (at, count) in from {
                 let steps = steps.get(&at);
-                assert!(steps.is_some(), "{}: {count} samples moved from {at:#x} to {to:#x}, which does not lead there", fixed.name);
+                assert!(
+                    steps.is_some(),
+                    "{}: {count} samples moved from {at:#x} to {to:#x}, which does not lead there",
+                    fixed.name
+                );
                 longest = longest.max(*steps.unwrap());
                 moved += count;
             }
@@ -114,7 +118,11 @@ fn samples_of_one_loop_do_not_move_into_one_that_runs_later() {
     let graph = Graph::of(&program);
     for (to, from) in moves(&fixed) {
         let reported: HashSet<u64> = from.into_keys().collect();
-        assert_eq!(graph.steps(to, &reported, LATEST).len(), reported.len(), "{to:#x} leads to where it was reported");
+        assert_eq!(
+            graph.steps(to, &reported, LATEST).len(),
+            reported.len(),
+            "{to:#x} leads to where it was reported"
+        );
     }
     let ips: HashSet<u64> = samples(&fixed.after).iter().map(|s| s.ip).collect();
     assert!(ips.contains(&early) && ips.contains(&late), "the slow instructions have samples: {ips:x?}");

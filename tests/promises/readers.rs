@@ -23,7 +23,9 @@ fn perf_script_reads_every_sample() {
     }
     let symfs = symfs();
     for fixed in cases() {
-        let script = |path: &str| perf(&["script", "-f", "-i", path, "--symfs", text(&symfs), "-F", "tid,time,period,event", "-G"]);
+        let script = |path: &str| {
+            perf(&["script", "-f", "-i", path, "--symfs", text(&symfs), "-F", "tid,time,period,event", "-G"])
+        };
         let (before, after) = assert_read(fixed, script);
         assert!(complaints(&after).is_empty(), "{}: {}", fixed.name, after.err);
         assert_eq!(before.out, after.out, "{}: threads, times, periods and events", fixed.name);
@@ -38,8 +40,10 @@ fn perf_script_and_we_agree_on_the_new_addresses() {
     }
     let symfs = symfs();
     for fixed in cases() {
-        let ran = perf(&["script", "-f", "-i", text(&fixed.after), "--symfs", text(&symfs), "-F", "ip", "-G"]);
-        let theirs: Vec<u64> = ran.out.split_whitespace().map(|w| u64::from_str_radix(w, 16).unwrap()).collect();
+        let ran =
+            perf(&["script", "-f", "-i", text(&fixed.after), "--symfs", text(&symfs), "-F", "ip", "-G"]);
+        let theirs: Vec<u64> =
+            ran.out.split_whitespace().map(|w| u64::from_str_radix(w, 16).unwrap()).collect();
         let ours: Vec<u64> = crate::fixed::samples(&fixed.after).iter().map(|s| s.ip).collect();
         assert_eq!(theirs, ours, "{}", fixed.name);
     }
@@ -57,7 +61,11 @@ fn perf_report_reads_it() {
         let (before, after) = assert_read(fixed, report);
         assert!(complaints(&after).is_empty(), "{}: {}", fixed.name, after.err);
         let totals = |ran: &Ran| -> Vec<String> {
-            ran.out.lines().filter(|l| l.contains("Event count") || l.contains("# Samples")).map(str::to_owned).collect()
+            ran.out
+                .lines()
+                .filter(|l| l.contains("Event count") || l.contains("# Samples"))
+                .map(str::to_owned)
+                .collect()
         };
         assert_eq!((totals(&before), totals(&after).len()), (totals(&after), 4), "{}", fixed.name);
         assert!(after.out.contains(if fixed.name == "nist_fn" { "fn2" } else { "main" }), "{}", after.out);

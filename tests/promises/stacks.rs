@@ -40,7 +40,17 @@ fn fixed() -> Option<&'static Fixed> {
         let folder = folder("stacks");
         let program = compile(&folder, "nested", PROGRAM, &["-O2", "-fomit-frame-pointer"]);
         let data = folder.join("stacks.data");
-        let args = ["--call-graph", "dwarf,2048", "-e", "cpu-clock:u", "-c", "300007", "--", text(&program), "100000"];
+        let args = [
+            "--call-graph",
+            "dwarf,2048",
+            "-e",
+            "cpu-clock:u",
+            "-c",
+            "300007",
+            "--",
+            text(&program),
+            "100000",
+        ];
         record(&data, &args)?;
         Some(Fixed::new("stacks", &folder, &data, None, &[]))
     };

@@ -59,10 +59,11 @@ impl Graph {
             }
             last = Some((address, !matches!(words[0], "jmp" | "ret" | "hlt" | "ud2")));
         }
-        let by_target: HashMap<u64, Vec<u64>> = calls.iter().fold(HashMap::new(), |mut known, &(_, to, behind)| {
-            known.entry(to).or_insert_with(Vec::new).push(behind);
-            known
-        });
+        let by_target: HashMap<u64, Vec<u64>> =
+            calls.iter().fold(HashMap::new(), |mut known, &(_, to, behind)| {
+                known.entry(to).or_insert_with(Vec::new).push(behind);
+                known
+            });
         for (function, from) in returns {
             by_target.get(&function).into_iter().flatten().for_each(|&behind| graph.add(from, behind));
         }
