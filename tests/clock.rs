@@ -48,7 +48,8 @@ fn at(path: &Path, name: &str) -> HashMap<u64, u64> {
 
 /// File offsets of the only `div` of a function and of the instruction behind it.
 fn division(program: &Path, function: &str) -> [u64; 2] {
-    let listing = run("objdump", &["-d", "--no-show-raw-insn", &format!("--disassemble={function}"), text(program)]);
+    let listing =
+        run("objdump", &["-d", "--no-show-raw-insn", &format!("--disassemble={function}"), text(program)]);
     let instruction = |line: &str| {
         let (address, rest) = line.split_once(":\t")?;
         Some((u64::from_str_radix(address.trim(), 16).ok()?, rest.starts_with("div")))
@@ -87,7 +88,10 @@ fn assert_given_back(folder: &Path, program: &Path, args: &[&str], function: &st
         (own / (own + behind), own + behind)
     };
     let (before, after) = (share(&data), share(&fix(folder, &data)));
-    eprintln!("{name}: the division has {:.3} before, {:.3} after, of {} samples", before.0, after.0, before.1);
+    eprintln!(
+        "{name}: the division has {:.3} before, {:.3} after, of {} samples",
+        before.0, after.0, before.1
+    );
     assert!(before.1 > 300.0, "{} samples", before.1);
     assert!(after.0 >= 0.85, "{:.3} → {:.3}", before.0, after.0);
 }
@@ -197,7 +201,8 @@ fn threads_and_processes_keep_their_totals() {
         let fixed = fix(&folder, &data);
         let (before, after) = (threads(&data), threads(&fixed));
         assert_eq!(before, after);
-        let busy: Vec<_> = before.iter().filter(|(_, total)| total.0 > 20).map(|(thread, _)| *thread).collect();
+        let busy: Vec<_> =
+            before.iter().filter(|(_, total)| total.0 > 20).map(|(thread, _)| *thread).collect();
         let processes: BTreeSet<i32> = busy.iter().map(|t| t.0).collect();
         assert!(busy.len() >= 4 && processes.len() >= 2, "{before:?}");
         let addresses = |path: &Path| at(path, "family");

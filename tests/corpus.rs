@@ -16,7 +16,8 @@ fn recordings() -> Vec<PathBuf> {
     let more = std::env::var_os("SKIDCONV_RECORDINGS").map(PathBuf::from);
     let folders = [testdata("perf")].into_iter().chain(more);
     let files = |folder: PathBuf| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut found: Vec<PathBuf> = folders.flat_map(files).filter(|p| p.extension().is_some_and(|e| e == "data")).collect();
+    let mut found: Vec<PathBuf> =
+        folders.flat_map(files).filter(|p| p.extension().is_some_and(|e| e == "data")).collect();
     found.sort();
     assert!(found.len() > 10, "testdata is missing");
     found
@@ -26,7 +27,16 @@ fn recordings() -> Vec<PathBuf> {
 fn try_out(folder: &Path, command: &str, recording: &Path) -> Ran {
     let symfs = recording.with_file_name("symfs");
     let mut words = vec![command, text(recording), "--force", "--quiet", "-o", "out.data"];
-    words.extend(["--csv", "out.csv", "--pprof", "out.pb.gz", "--firefox", "out.json", "--folded", "out.folded"]);
+    words.extend([
+        "--csv",
+        "out.csv",
+        "--pprof",
+        "out.pb.gz",
+        "--firefox",
+        "out.json",
+        "--folded",
+        "out.folded",
+    ]);
     words.extend(["--report-json", "report.json"]);
     if symfs.is_dir() {
         words.extend(["--symfs", text(&symfs)]);
@@ -72,17 +82,24 @@ fn each_recording_is_processed_or_refused_in_one_line() {
 /// One line that names the program, the file, and where in it something is wrong or what to do.
 fn assert_clear(ran: &Ran, recording: &Path) {
     let line = ran.err.strip_suffix('\n').unwrap();
-    assert!(!line.contains('\n') && line.starts_with("skidconv: ") && line.contains(text(recording)), "{line}");
+    assert!(
+        !line.contains('\n') && line.starts_with("skidconv: ") && line.contains(text(recording)),
+        "{line}"
+    );
     assert!(line.contains("0x") || line.matches(':').count() >= 2, "{line}");
 }
 
 /// Samples that were read are those of the events.
 fn assert_totals(folder: &Path, told: &str) {
     let report: Value = serde_json::from_slice(&std::fs::read(folder.join("report.json")).unwrap()).unwrap();
-    let of_events: u64 = report["events"].as_array().unwrap().iter().map(|e| e["samples"].as_u64().unwrap()).sum();
+    let of_events: u64 =
+        report["events"].as_array().unwrap().iter().map(|e| e["samples"].as_u64().unwrap()).sum();
     assert_eq!(report["samples"], of_events, "{told}");
     for event in report["events"].as_array().unwrap() {
         let is_text = |key: &str| event[key].as_str().is_some_and(|text| !text.is_empty());
-        assert!(is_text("name") && is_text("class") && is_text("verdict") && is_text("reason"), "{told}: {event}");
+        assert!(
+            is_text("name") && is_text("class") && is_text("verdict") && is_text("reason"),
+            "{told}: {event}"
+        );
     }
 }

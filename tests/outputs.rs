@@ -122,7 +122,8 @@ fn perf_counts_the_same_weights() {
         let mut totals = Totals::new();
         for line in ran.out.lines().filter(|l| !l.trim().is_empty()) {
             let words: Vec<&str> = line.split_whitespace().collect();
-            *totals.entry(words[1].trim_end_matches(':').to_owned()).or_default() += words[0].parse::<u64>().unwrap();
+            *totals.entry(words[1].trim_end_matches(':').to_owned()).or_default() +=
+                words[0].parse::<u64>().unwrap();
         }
         assert_eq!(totals, sums(&rows(command), |r| r.fixed_weight));
     }
@@ -211,7 +212,10 @@ fn firefox_s_profile_says_the_same() {
         let mut totals = Totals::new();
         for thread in &profile.threads {
             let (event, unit) = thread.event();
-            assert_eq!((thread.samples.stack.len(), thread.samples.weight.len()), (thread.samples.length, thread.samples.length));
+            assert_eq!(
+                (thread.samples.stack.len(), thread.samples.weight.len()),
+                (thread.samples.length, thread.samples.length)
+            );
             *totals.entry(event.into()).or_default() += unit * thread.samples.weight.iter().sum::<u64>();
             let mut leaves = Totals::new();
             for n in 0..thread.samples.length {
@@ -417,7 +421,8 @@ fn the_input_is_never_an_output() {
 fn a_failed_run_leaves_nothing_behind() {
     let folder = small("failed");
     // the last output cannot be written: what was written before it does not appear
-    let ran = skidconv(&folder, &["fix", "perf.data", "--csv", "out.csv", "--report-json", "missing/report.json"]);
+    let ran =
+        skidconv(&folder, &["fix", "perf.data", "--csv", "out.csv", "--report-json", "missing/report.json"]);
     assert_eq!((ran.code, names(&folder)), (Some(1), vec!["perf.data".into()]), "{}", ran.err);
     assert!(ran.err.contains("missing/report.json"), "{}", ran.err);
     let ran = skidconv(&folder, &["fix", "perf.data", "--event", "no-such-event"]);

@@ -54,8 +54,10 @@ struct Scores {
 fn score(fixed: &Fixed) -> Scores {
     let (truth, functions) = (Truth::of(&fixed.name), Functions::of_case(&fixed.name));
     let ran = normal(truth.executions.iter().map(|(at, n)| (*at, *n as f64)));
-    let by_function = |shares: &Shares| normal(shares.iter().map(|(at, n)| (functions.around(*at).unwrap_or(0), *n)));
-    let samples: Vec<(Seen, Seen)> = fixed.samples().into_iter().filter(|(before, _)| before.attr == 1).collect();
+    let by_function =
+        |shares: &Shares| normal(shares.iter().map(|(at, n)| (functions.around(*at).unwrap_or(0), *n)));
+    let samples: Vec<(Seen, Seen)> =
+        fixed.samples().into_iter().filter(|(before, _)| before.attr == 1).collect();
     let before = normal(samples.iter().map(|(s, _)| (s.ip, s.period as f64)));
     let after = normal(samples.iter().map(|(_, s)| (s.ip, s.period as f64)));
     let ran_by_function = by_function(&ran);
