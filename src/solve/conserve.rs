@@ -21,16 +21,33 @@ const ITERATIONS: usize = 40;
 
 /// Parameters of the flow nearest to the first event's samples, searched from branch `logits`; `None` if there is no flow.
 pub fn conserve(model: &Model, logits: &[f64]) -> Option<Vec<f64>> {
-    let mut circulation = Circulation::new(&model.region);
-    let samples: Vec<f64> = model.events[0].samples().collect();
-    let blocks: Vec<f64> =
-        model.region.blocks.iter().map(|b| samples[b.nodes.clone()].iter().sum()).collect();
-    let start = feasible(model, &mut circulation, &blocks, logits);
-    let mut expected = model.region.expectation();
-    expected.extend(&start[expected.len()..]);
-    let total = samples.iter().sum();
-    let mut fit = Fit { model, circulation, blocks, total, expected };
+    let (mut fit, start) = Conservation::new(model, logits);
     Some(descend(&mut fit, start, ITERATIONS)?.z)
+}
+
+/// The energy of a flow, given the samples as they stand.
+pub struct Conservation<'a> {
+    model: &'a Model,
+    circulation: Circulation,
+    /// Samples per block.
+    blocks: Vec<f64>,
+    total: f64,
+    expected: Vec<f64>,
+}
+
+impl<'a> Conservation<'a> {
+    /// The energy, and a start near branch `logits`.
+    pub fn new(model: &'a Model, logits: &[f64]) -> (Conservation<'a>, Vec<f64>) {
+        let mut circulation = Circulation::new(&model.region);
+        let samples: Vec<f64> = model.events[0].samples().collect();
+        let blocks: Vec<f64> =
+            model.region.blocks.iter().map(|b| samples[b.nodes.clone()].iter().sum()).collect();
+        let start = feasible(model, &mut circulation, &blocks, logits);
+        let mut expected = model.region.expectation();
+        expected.extend(&start[expected.len()..]);
+        let total = samples.iter().sum();
+        (Conservation { model, circulation, blocks, total, expected }, start)
+    }
 }
 
 /// A start at `logits`, turned away from recursions that would feed themselves more than they are fed, and with the roots at
@@ -58,16 +75,7 @@ fn feasible(model: &Model, circulation: &mut Circulation, blocks: &[f64], logits
     z
 }
 
-struct Fit<'a> {
-    model: &'a Model,
-    circulation: Circulation,
-    /// Samples per block.
-    blocks: Vec<f64>,
-    total: f64,
-    expected: Vec<f64>,
-}
-
-impl Energy for Fit<'_> {
+impl Energy for Conservation<'_> {
     fn residuals(&mut self, z: &[f64]) -> Option<Vec<f64>> {
         let region = &self.model.region;
         let rates = self.circulation.rates(region, z, self.total)?;

@@ -8,7 +8,7 @@
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-use super::energy::{Energy, value};
+use super::energy::value;
 use super::levenberg::precision;
 use super::linear::{cholesky, solve_upper};
 use super::posterior::Posterior;
@@ -147,7 +147,7 @@ fn gamma(rng: &mut Xoshiro256PlusPlus, shape: f64) -> f64 {
 }
 
 /// A standard normal variate (Box and Muller).
-fn normal(rng: &mut Xoshiro256PlusPlus) -> f64 {
+pub(super) fn normal(rng: &mut Xoshiro256PlusPlus) -> f64 {
     let radius = (-2.0 * rng.random::<f64>().max(f64::MIN_POSITIVE).ln()).sqrt();
     radius * (std::f64::consts::TAU * rng.random::<f64>()).cos()
 }

@@ -20,6 +20,9 @@ mod answer;
 mod gate;
 mod group;
 mod pool;
+pub mod descend;
+mod laplace;
+mod settle;
 mod whole;
 
 pub use answer::{Answer, Evidence, Method, Settings, Solved};

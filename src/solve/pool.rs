@@ -1,12 +1,14 @@
 //! One skid for the whole file: every group says how well each skid explains it.
 
+use rayon::prelude::*;
+
 use super::group::Group;
 use super::levenberg::{Mode, descend};
 use super::posterior::{Posterior, Trust};
 use crate::skid::Skid;
 
 /// Length of a tick, cycles.
-pub const TICK: f64 = 0.5;
+pub const TICK: f64 = 1.0;
 /// Skids that are tried, cycles.
 const GRID: [f64; 13] = [4.0, 6.0, 9.0, 13.0, 18.0, 25.0, 32.0, 40.0, 50.0, 62.0, 78.0, 100.0, 130.0];
 /// Width of a skid's distribution, in units of its least value.
@@ -36,7 +38,7 @@ pub fn modes(group: &Group, skids: &[Skid], trust: Trust) -> Vec<Option<Mode>> {
         let found = starts.iter().filter_map(|s| descend(&mut posterior, s.clone(), ITERATIONS));
         found.min_by(|a, b| a.energy.total_cmp(&b.energy))
     };
-    skids.iter().map(search).collect()
+    skids.par_iter().map(search).collect()
 }
 
 /// Probability of each of `skids` given all groups' modes under it.

@@ -1,0 +1,214 @@
+//! One group's answer, by the method asked for or the next one that works.
+
+use rayon::prelude::*;
+
+use super::answer::{Answer, Method, Settings};
+use super::conserve::Conservation;
+use super::descend::minimise;
+use super::diagnose::{effective_size, quantile, split_r_hat};
+use super::energy::{Energy, value};
+use super::gibbs::{Chain, Length, chain};
+use super::group::Group;
+use super::levenberg::Mode;
+use super::posterior::{Posterior, Trust};
+use super::{gate, ics, laplace};
+use crate::skid::{Circulation, Holds, Rates, Skid};
+
+/// Chains per group.
+const CHAINS: usize = 4;
+/// Sweeps per chain: no more are needed, and no fewer are believed.
+const SWEEPS: std::ops::RangeInclusive<usize> = 24..=150;
+/// Steps of the walk (nodes × ticks × evaluations) that all groups' chains may take together.
+const BUDGET: f64 = 3e9;
+/// Evaluations that one coordinate of one sweep takes, by experience.
+const EVALUATIONS: f64 = 2.3;
+/// Chains that disagree more have not mixed (a stricter 1.01 is for reporting tails, these are means).
+const MOST_R_HAT: f64 = 1.2;
+/// Steps of argmin.
+const ITERATIONS: u64 = 40;
+/// Draws from a Gaussian approximation.
+const DRAWS: usize = 80;
+
+/// What settling a group takes.
+pub struct Bench<'a> {
+    /// What was asked.
+    pub settings: &'a Settings,
+    /// The skid of the file.
+    pub skid: &'a Skid,
+    /// How strongly each kind of evidence speaks.
+    pub trust: Trust,
+    /// Samples of all groups together.
+    pub samples: f64,
+}
+
+impl Bench<'_> {
+    /// The answer for group number `ix`, whose modes under single skids are given, best first.
+    pub fn settle(&self, ix: usize, group: &Group, modes: &[Mode]) -> Answer {
+        let seed = self.settings.seed ^ (ix as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let Some(best) = modes.first() else {
+            return flow(group, "no flow explains the samples".into(), seed);
+        };
+        if self.settings.method == Method::Ics {
+            return self.ics(group, seed);
+        }
+        let mut posterior = Posterior::new(&group.model, &group.flow, self.skid.clone(), self.trust);
+        let Some(prediction) = posterior.predict(&best.z) else {
+            return flow(group, "no flow explains the samples".into(), seed);
+        };
+        if let Some(reason) = gate::refuse(&group.model, &prediction, self.skid) {
+            return flow(group, reason, seed);
+        }
+        let sampled = match self.settings.method {
+            Method::Gibbs => self.sample(group, modes, seed),
+            _ => Err("asked for".into()),
+        };
+        match sampled {
+            Ok(answer) => answer,
+            Err(reason) => self.mode(group, best, reason, seed),
+        }
+    }
+
+    /// Gibbs sampling; the reason if chains can't run or do not mix.
+    fn sample(&self, group: &Group, modes: &[Mode], seed: u64) -> Result<Answer, String> {
+        let sweeps = self.sweeps(group);
+        if sweeps < *SWEEPS.start() {
+            return Err("too large to sample".into());
+        }
+        let length = Length { burn: sweeps / 4, keep: sweeps - sweeps / 4 };
+        let run = |k: usize| {
+            let mut posterior = Posterior::new(&group.model, &group.flow, self.skid.clone(), self.trust);
+            chain(&mut posterior, &modes[k % modes.len()].z, length, seed.wrapping_add(k as u64))
+        };
+        let chains: Option<Vec<Chain>> = (0..CHAINS).into_par_iter().map(run).collect();
+        let chains = chains.ok_or("the posterior has no shape at its mode")?;
+        let (r_hat, ess) = diagnose(group, &chains);
+        if r_hat > MOST_R_HAT {
+            return Err(format!("chains did not mix: split R-hat {r_hat:.2}"));
+        }
+        let draws: Vec<Vec<f64>> = chains.iter().flat_map(|c| c.blocks.iter().cloned()).collect();
+        let z = mean(chains.iter().flat_map(|c| &c.z));
+        let reason = format!("{CHAINS} chains of {sweeps} sweeps mixed: split R-hat {r_hat:.2}");
+        let mut answer = from_draws(group, &z, draws, Method::Gibbs, reason)
+            .ok_or("the mean of the chains has no flow")?;
+        (answer.r_hat, answer.ess) = (Some(r_hat), Some(ess));
+        Ok(answer)
+    }
+
+    /// Sweeps that the group's part of the budget is good for.
+    fn sweeps(&self, group: &Group) -> usize {
+        let samples: f64 = group.model.events.iter().map(|e| e.total()).sum();
+        let ticks = self.skid.edges.last().copied().unwrap_or(1).max(1) as f64;
+        let walk = ticks * (group.model.region.nodes.len() * group.model.events.len()) as f64;
+        let sweep = walk * EVALUATIONS * group.flow.len().max(1) as f64;
+        let affordable = BUDGET * samples / self.samples / (CHAINS as f64 * sweep);
+        (affordable as usize).min(*SWEEPS.end())
+    }
+
+    /// The mode under the file's skid, by argmin, with the intervals of its curvature.
+    fn mode(&self, group: &Group, start: &Mode, reason: String, seed: u64) -> Answer {
+        let mut posterior = Posterior::new(&group.model, &group.flow, self.skid.clone(), self.trust);
+        let Some(mode) = minimise(&mut posterior, start.z.clone(), ITERATIONS) else {
+            return flow(group, "no flow explains the samples".into(), seed);
+        };
+        let draws = laplace::draws(&mut posterior, &mode.z, 1.0, DRAWS, seed);
+        let blocks = executions(group, &draws);
+        let fallback = format!("the mode: {reason}");
+        from_mode(group, &mode.z, blocks, Method::Argmin, fallback.clone())
+            .unwrap_or_else(|| flow(group, fallback, seed))
+    }
+
+    fn ics(&self, group: &Group, seed: u64) -> Answer {
+        match ics::solve(&group.model, self.skid.mean(), seed) {
+            None => flow(group, "no loop to decompose".into(), seed),
+            Some(found) => {
+                let more = if found.loops.1 { ", and more were left out" } else { "" };
+                let reason =
+                    format!("{} simple loops{more}; misfit {:.0} samples²", found.loops.0, found.misfit);
+                answer(group, found.rates, Vec::new(), Method::Ics, reason)
+            }
+        }
+    }
+}
+
+/// Flow conservation's answer.
+pub fn flow(group: &Group, reason: String, seed: u64) -> Answer {
+    let free = group.model.region.freedom();
+    let (mut energy, _) = Conservation::new(&group.model, &group.flow[..free]);
+    let scatter = energy
+        .residuals(&group.flow)
+        .map_or(1.0, |r| 2.0 * value(&r) / (r.len() as f64 - 2.0 * group.flow.len() as f64).max(1.0));
+    let draws = laplace::draws(&mut energy, &group.flow, scatter.max(1.0), DRAWS, seed);
+    answer(group, group.rates.clone(), executions(group, &draws), Method::Flow, reason)
+}
+
+/// Executions per block at each of `draws`.
+fn executions(group: &Group, draws: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let region = &group.model.region;
+    let mut circulation = Circulation::new(region);
+    draws.iter().filter_map(|z| Some(circulation.rates(region, z, group.model.total())?.blocks)).collect()
+}
+
+/// The mean of draws, with the walk at their mean parameters.
+fn from_draws(
+    group: &Group,
+    z: &[f64],
+    draws: Vec<Vec<f64>>,
+    method: Method,
+    reason: String,
+) -> Option<Answer> {
+    let region = &group.model.region;
+    let mut rates = Circulation::new(region).rates(region, z, group.model.total())?;
+    rates.blocks = mean(draws.iter());
+    Some(answer(group, rates, draws, method, reason))
+}
+
+fn from_mode(
+    group: &Group,
+    z: &[f64],
+    draws: Vec<Vec<f64>>,
+    method: Method,
+    reason: String,
+) -> Option<Answer> {
+    let region = &group.model.region;
+    let rates = Circulation::new(region).rates(region, z, group.model.total())?;
+    Some(answer(group, rates, draws, method, reason))
+}
+
+fn answer(group: &Group, rates: Rates, draws: Vec<Vec<f64>>, method: Method, reason: String) -> Answer {
+    let model = group.model.clone();
+    let holds = Holds::measure(&model.region, &rates, model.time.as_ref(), model.reporting);
+    let bound = |q: f64| -> Vec<f64> {
+        let of = |b: usize| quantile(&mut draws.iter().map(|d| d[b]).collect::<Vec<_>>(), q);
+        (0..rates.blocks.len()).map(|b| if draws.is_empty() { rates.blocks[b] } else { of(b) }).collect()
+    };
+    let (low, high) = (bound(0.05), bound(0.95));
+    Answer { model, rates, holds, low, high, draws, method, reason, r_hat: None, ess: None }
+}
+
+fn mean<'a>(draws: impl Iterator<Item = &'a Vec<f64>>) -> Vec<f64> {
+    let mut sum: Vec<f64> = Vec::new();
+    let mut count = 0.0;
+    for draw in draws {
+        sum.resize(draw.len(), 0.0);
+        sum.iter_mut().zip(draw).for_each(|(s, d)| *s += d);
+        count += 1.0;
+    }
+    sum.iter_mut().for_each(|s| *s /= count);
+    sum
+}
+
+/// Worst split R̂ and least effective size over blocks with a noticeable share.
+fn diagnose(group: &Group, chains: &[Chain]) -> (f64, f64) {
+    let total = group.model.total();
+    let (mut r_hat, mut ess) = (1.0f64, f64::INFINITY);
+    for (b, block) in group.model.region.blocks.iter().enumerate() {
+        let series: Vec<Vec<f64>> =
+            chains.iter().map(|c| c.blocks.iter().map(|e| e[b].max(1e-300).ln()).collect()).collect();
+        let typical = chains.iter().flat_map(|c| c.blocks.last()).map(|e| e[b]).fold(0.0, f64::max);
+        if typical * block.nodes.len() as f64 > 0.01 * total {
+            r_hat = r_hat.max(split_r_hat(&series));
+            ess = ess.min(effective_size(&series));
+        }
+    }
+    (r_hat, if ess.is_finite() { ess } else { 0.0 })
+}
