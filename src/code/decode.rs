@@ -52,7 +52,9 @@ macro_rules! adapter {
                     access.overwrite(operands.first());
                 }
                 let flow = flow(&mnemonic, raw.opcode().is_jcc(), &operands, end);
-                let kind = kind_of(&mnemonic, raw.prefixes.lock(), raw.prefixes.rep_any());
+                // an exchange with memory locks without being told to
+                let locked = raw.prefixes.lock() || mnemonic == "xchg" && access.stores;
+                let kind = kind_of(&mnemonic, locked, raw.prefixes.rep_any());
                 let constant = operands.get(1).and_then(immediate);
                 Some(Inst {
                     address,
@@ -263,13 +265,13 @@ fn returns(mnemonic: &str) -> bool {
     matches!(mnemonic, "ret" | "retf" | "iret" | "iretd" | "iretq" | "sysret" | "sysexit" | "uiret")
 }
 
-fn kind_of(mnemonic: &str, lock: bool, rep: bool) -> Kind {
+fn kind_of(mnemonic: &str, locked: bool, rep: bool) -> Kind {
     let m = mnemonic
         .strip_prefix('v')
         .filter(|_| !mnemonic.starts_with("ver") && mnemonic != "vmcall")
         .unwrap_or(mnemonic);
     match m {
-        _ if lock || mnemonic == "xchg" && lock => Kind::Atomic,
+        _ if locked => Kind::Atomic,
         "nop" | "endbr64" | "endbr32" | "pause" => Kind::Nop,
         "jmp" | "jmpf" => Kind::Jump,
         "call" | "callf" => Kind::Call,

@@ -60,7 +60,7 @@ impl Dominators {
                 }
                 let mut known = predecessors[block].iter().copied().filter(|&p| seen[p]);
                 let Some(first) = known.next() else { continue };
-                let parent = known.fold(Some(first), |a, b| a.and_then(|a| self.meet(a, b)));
+                let parent = known.try_fold(first, |a, b| self.meet(a, b));
                 if !seen[block] || self.parent[block] != parent {
                     self.parent[block] = parent;
                     seen[block] = true;

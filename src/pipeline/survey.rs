@@ -215,7 +215,7 @@ fn walk(
     while let Some(record) = records.next()? {
         visit(&record);
         count += 1;
-        if count % 4096 == 0 {
+        if count.is_multiple_of(4096) {
             let position = records.position();
             progress.advance(Stage::Read, position - shown);
             shown = position;

@@ -1,1 +1,83 @@
+//! How near the truth samples come: total variation distance between the shares of instructions, and of functions, in the
+//! samples and in the exact counts.
 
+use std::collections::BTreeMap;
+
+use crate::fixed::{Fixed, Seen, cases};
+use crate::truth::{Functions, Truth};
+
+/// What every case must keep to. All demands on accuracy stand here and nowhere else.
+struct Bar {
+    case: &'static str,
+    /// Distance of instructions after, as a fraction of the distance before.
+    instructions: f64,
+    /// Distance of functions after may exceed that before by so much, besides the noise of counting.
+    functions: f64,
+}
+
+const BARS: [Bar; 3] = [
+    Bar { case: "branchy", instructions: 0.5, functions: 0.0 },
+    Bar { case: "mcf_like", instructions: 0.75, functions: 0.0 },
+    Bar { case: "nist_fn", instructions: 0.25, functions: 0.0 },
+];
+
+type Shares = BTreeMap<u64, f64>;
+
+fn normal(counts: impl Iterator<Item = (u64, f64)>) -> Shares {
+    let mut shares = Shares::new();
+    counts.for_each(|(key, n)| *shares.entry(key).or_default() += n);
+    let total: f64 = shares.values().sum();
+    shares.values_mut().for_each(|n| *n /= total);
+    shares
+}
+
+fn distance(a: &Shares, b: &Shares) -> f64 {
+    let one_sided = |a: &Shares, b: &Shares| -> f64 {
+        a.iter().map(|(key, share)| (share - b.get(key).copied().unwrap_or(0.0)).max(0.0)).sum()
+    };
+    (one_sided(a, b) + one_sided(b, a)) / 2.0
+}
+
+/// The expected distance of `samples` independent samples from the truth they are drawn from.
+fn noise(truth: &Shares, samples: f64) -> f64 {
+    let each = |p: &f64| (2.0 / std::f64::consts::PI * p * (1.0 - p) / samples).sqrt().min(2.0 * p);
+    0.5 * truth.values().map(each).sum::<f64>()
+}
+
+struct Scores {
+    instructions: [f64; 2],
+    functions: [f64; 2],
+    noise: f64,
+}
+
+/// Distances of `instructions:u` before and after.
+fn score(fixed: &Fixed) -> Scores {
+    let (truth, functions) = (Truth::of(&fixed.name), Functions::of_case(&fixed.name));
+    let ran = normal(truth.executions.iter().map(|(at, n)| (*at, *n as f64)));
+    let by_function =
+        |shares: &Shares| normal(shares.iter().map(|(at, n)| (functions.around(*at).unwrap_or(0), *n)));
+    let samples: Vec<(Seen, Seen)> =
+        fixed.samples().into_iter().filter(|(before, _)| before.attr == 1).collect();
+    let before = normal(samples.iter().map(|(s, _)| (s.ip, s.period as f64)));
+    let after = normal(samples.iter().map(|(_, s)| (s.ip, s.period as f64)));
+    let ran_by_function = by_function(&ran);
+    Scores {
+        instructions: [&before, &after].map(|shares| distance(&ran, shares)),
+        functions: [&before, &after].map(|shares| distance(&ran_by_function, &by_function(shares))),
+        noise: noise(&ran_by_function, samples.len() as f64),
+    }
+}
+
+#[test]
+fn samples_come_as_near_the_truth_as_they_must() {
+    for (bar, fixed) in BARS.iter().zip(cases()) {
+        assert_eq!(bar.case, fixed.name);
+        let Scores { instructions: i, functions: f, noise } = score(fixed);
+        eprintln!(
+            "{:8} instructions {:.3} → {:.3}, functions {:.4} → {:.4} (noise {noise:.4})",
+            fixed.name, i[0], i[1], f[0], f[1]
+        );
+        assert!(i[1] <= bar.instructions * i[0], "{}: instructions {:.4} of {:.4}", fixed.name, i[1], i[0]);
+        assert!(f[1] <= f[0] + noise + bar.functions, "{}: functions {:.4} of {:.4}", fixed.name, f[1], f[0]);
+    }
+}

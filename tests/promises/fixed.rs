@@ -16,8 +16,6 @@ pub struct Fixed {
     pub name: String,
     pub before: PathBuf,
     pub after: PathBuf,
-    /// Where `perf` finds the binaries.
-    pub symfs: Option<PathBuf>,
     /// The report of the run.
     pub report: Value,
 }
@@ -49,13 +47,7 @@ impl Fixed {
         let ran = skidconv(folder, &words);
         assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (Some(0), "", ""), "{name}");
         let report = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
-        Fixed { name: name.into(), before: before.into(), after, symfs: symfs.map(Path::to_owned), report }
-    }
-
-    /// The event of the report that is called `name`.
-    pub fn event(&self, name: &str) -> &Value {
-        let events = self.report["events"].as_array().unwrap();
-        events.iter().find(|e| e["name"] == name).unwrap_or_else(|| panic!("{}: no {name}", self.name))
+        Fixed { name: name.into(), before: before.into(), after, report }
     }
 
     /// Every sample before and after.

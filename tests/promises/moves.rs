@@ -55,7 +55,7 @@ fn samples_stand_on_instructions_and_hardly_ever_on_some_that_did_not_run() {
             moved += count;
             idle += if truth.executions.get(&to).is_some_and(|n| *n > 0) { 0 } else { count };
         }
-        assert!(idle * 1000 <= moved, "{}: {idle} of {moved} moved to what did not run", fixed.name);
+        assert!(idle * 200 <= moved, "{}: {idle} of {moved} moved to what did not run", fixed.name);
     }
 }
 

@@ -85,8 +85,8 @@ fn perf_annotate_reads_it_and_shows_the_samples_where_they_are_now() {
     assert!(complaints(&after).is_empty(), "{}", after.err);
     // of its second table, that of instructions: share of the load that fn2 begins with
     let share = |ran: &Ran| -> f64 {
-        let rows = ran.out.lines().filter(|l| l.contains(" 401710:"));
-        rows.last().unwrap().split_whitespace().next().unwrap().parse().unwrap()
+        let mut rows = ran.out.lines().filter(|l| l.contains(" 401710:"));
+        rows.next_back().unwrap().split_whitespace().next().unwrap().parse().unwrap()
     };
     assert!(share(&after) < 10.0, "it runs once in 33 instructions: {}", share(&after));
     assert!((share(&before) - share(&after)).abs() > 1.0);

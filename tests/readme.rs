@@ -1,0 +1,101 @@
+//! The README says what is so: its listing is what the program makes of the recording it names, and its commands work.
+
+mod tool;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use skidconv::perfdata::PerfFile;
+use tool::{folder, skidconv, testdata, text};
+
+/// Percentage points by which a number may differ from the listing's.
+const NEAR: f64 = 1.0;
+
+fn readme() -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap()
+}
+
+/// The commands of its own that the README shows for a fresh checkout.
+fn commands() -> Vec<String> {
+    let readme = readme();
+    let lines = readme.lines().filter_map(|l| l.strip_prefix("    cargo "));
+    lines.map(|l| l.replacen("run --release -- ", "", 1)).collect()
+}
+
+/// Runs the README's `fix`, with its output elsewhere, and returns the corrected recording.
+fn fixed() -> std::path::PathBuf {
+    let folder = folder("readme");
+    let command = &commands()[0];
+    let words: Vec<&str> = command.split(' ').collect();
+    let out = folder.join(words.last().unwrap());
+    let mut words = words[..words.len() - 1].to_vec();
+    words.push(text(&out));
+    let ran = skidconv(Path::new(env!("CARGO_MANIFEST_DIR")), &words);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{words:?}");
+    out
+}
+
+/// Percentages of a function's `instructions:u` samples per address.
+fn shares(path: &Path, function: std::ops::Range<u64>) -> BTreeMap<u64, f64> {
+    let file = PerfFile::open(path).unwrap();
+    let (mut weights, mut records) = (BTreeMap::new(), file.records().unwrap());
+    while let Some(record) = records.next().unwrap() {
+        if let Some(s) = file.sample(&record).unwrap()
+            && file.attrs()[s.attr.0 as usize].name == "instructions:u"
+            && function.contains(&s.ip)
+        {
+            *weights.entry(s.ip).or_default() += s.period as f64;
+        }
+    }
+    percentages(weights)
+}
+
+fn percentages(mut weights: BTreeMap<u64, f64>) -> BTreeMap<u64, f64> {
+    let total: f64 = weights.values().sum();
+    weights.values_mut().for_each(|w| *w *= 100.0 / total);
+    weights
+}
+
+/// Percentages of the executions of a function's instructions.
+fn exact(function: std::ops::Range<u64>) -> BTreeMap<u64, f64> {
+    let table = std::fs::read_to_string(testdata("cases/nist_fn.truth.tsv")).unwrap();
+    let row = |line: &str| {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let address = u64::from_str_radix(fields[1], 16).ok().filter(|_| fields[0] == "I")?;
+        Some((address, fields[3].parse().unwrap()))
+    };
+    percentages(table.lines().filter_map(row).filter(|(at, _)| function.contains(at)).collect())
+}
+
+#[test]
+fn the_listing_is_what_the_program_makes_of_the_recording() {
+    let readme = readme();
+    let row = |line: &str| {
+        let (numbers, _) = line.split_once(": ")?;
+        let words: Vec<&str> = numbers.split_whitespace().collect();
+        let &[before, after, exact, address] = words.as_slice() else { return None };
+        let numbers = [before.parse().ok()?, after.parse().ok()?, exact.parse().ok()?];
+        Some((u64::from_str_radix(address, 16).ok()?, numbers))
+    };
+    let rows: Vec<(u64, [f64; 3])> = readme.lines().filter_map(row).collect();
+    assert_eq!(rows.len(), 12, "the function has so many instructions");
+    let function = rows[0].0..rows[11].0 + 1;
+    let before = shares(&testdata("cases/nist_fn.perf.data"), function.clone());
+    let after = shares(&fixed(), function.clone());
+    let exact = exact(function);
+    for (address, numbers) in rows {
+        for (told, is) in numbers.iter().zip([&before, &after, &exact]) {
+            let is = is.get(&address).copied().unwrap_or(0.0);
+            assert!((told - is).abs() < NEAR, "{address:#x}: {is:.2} where the README has {told}");
+        }
+    }
+}
+
+#[test]
+fn ci_runs_the_readme_s_test_command() {
+    let ci = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(".ci/run")).unwrap();
+    let test = format!("cargo {}", commands()[1]);
+    assert!(test.starts_with("cargo test "), "{test}");
+    assert!(ci.lines().any(|line| line == test), "{test}");
+    assert!(ci.contains("SKIDCONV_REQUIRE_PERF=1"));
+}
