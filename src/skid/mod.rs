@@ -14,6 +14,7 @@ pub mod hold;
 pub mod kernel;
 pub mod lag;
 pub mod likelihood;
+pub mod nests;
 pub mod region;
 pub mod reporting;
 pub mod sparse;

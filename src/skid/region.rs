@@ -457,12 +457,21 @@ impl Index {
 }
 
 /// Strongly connected components of the blocks along all arms, calls going on behind themselves included.
-struct Components {
-    of: Vec<usize>,
-    count: usize,
+pub(super) struct Components {
+    pub(super) of: Vec<usize>,
+    pub(super) count: usize,
 }
 
 impl Components {
+    /// Along the steps of the walk: a loop and what it calls are one.
+    pub(super) fn of_walk(region: &Region) -> Components {
+        let mut next = vec![Vec::new(); region.blocks.len()];
+        for (n, node) in region.nodes.iter().enumerate() {
+            next[node.block].extend(region.steps_of(n).iter().map(|s| region.nodes[s.to].block));
+        }
+        Components::search(region, next)
+    }
+
     /// Along all arms.
     fn of(region: &Region) -> Components {
         let mut next = vec![Vec::new(); region.blocks.len()];

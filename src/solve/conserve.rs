@@ -9,6 +9,7 @@
 
 use super::energy::Energy;
 use super::levenberg::descend;
+use crate::skid::nests::Nests;
 use crate::skid::{Circulation, Model};
 
 /// Variance of a block's samples over Poisson's.
@@ -33,6 +34,7 @@ pub struct Conservation<'a> {
     blocks: Vec<f64>,
     total: f64,
     expected: Vec<f64>,
+    nests: Nests,
 }
 
 impl<'a> Conservation<'a> {
@@ -46,7 +48,8 @@ impl<'a> Conservation<'a> {
         let mut expected = model.region.expectation();
         expected.extend(&start[expected.len()..]);
         let total = samples.iter().sum();
-        (Conservation { model, circulation, blocks, total, expected }, start)
+        let nests = Nests::new(&model.region, &samples);
+        (Conservation { model, circulation, blocks, total, expected, nests }, start)
     }
 }
 
@@ -84,6 +87,7 @@ impl Energy for Conservation<'_> {
         for (b, block) in region.blocks.iter().enumerate() {
             residuals.push(settled(rates.blocks[b] * block.nodes.len() as f64) - settled(self.blocks[b]));
         }
+        residuals.extend(self.nests.residuals(region, &rates, 1.0));
         let free = region.freedom();
         for (k, (z, expected)) in z.iter().zip(&self.expected).enumerate() {
             residuals.push((z - expected) / if k < free { PRIOR } else { ROOT_PRIOR });

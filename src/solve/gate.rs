@@ -4,7 +4,7 @@ use crate::skid::likelihood::Prediction;
 use crate::skid::{Model, Skid};
 
 /// Samples scatter so many times as much as Poisson's at most, where the kernel is believed.
-const MOST_DISPERSION: f64 = 40.0;
+const MOST_DISPERSION: f64 = 15.0;
 
 /// Why the kernel is refused; `None` where it is believed.
 pub fn refuse(model: &Model, prediction: &Prediction, skid: &Skid) -> Option<String> {

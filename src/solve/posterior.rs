@@ -5,6 +5,7 @@
 
 use super::energy::Energy;
 use crate::skid::likelihood::Prediction;
+use crate::skid::nests::Nests;
 use crate::skid::{Circulation, Kernel, Model, Skid};
 
 /// How strongly each kind of evidence speaks.
@@ -37,6 +38,7 @@ pub struct Posterior<'a> {
     kernel: Kernel,
     /// √samples per event and node.
     seen: Vec<Vec<f64>>,
+    nests: Nests,
 }
 
 impl<'a> Posterior<'a> {
@@ -44,7 +46,18 @@ impl<'a> Posterior<'a> {
     pub fn new(model: &'a Model, centre: &'a [f64], skid: Skid, trust: Trust) -> Posterior<'a> {
         let seen = model.events.iter().map(|e| e.samples().map(|o| (o + 0.375).sqrt()).collect()).collect();
         let circulation = Circulation::new(&model.region);
-        Posterior { model, centre, skid, trust, evaluations: 0, circulation, kernel: Kernel::default(), seen }
+        let nests = Nests::new(&model.region, &model.events[0].samples().collect::<Vec<_>>());
+        Posterior {
+            model,
+            centre,
+            skid,
+            trust,
+            evaluations: 0,
+            circulation,
+            kernel: Kernel::default(),
+            seen,
+            nests,
+        }
     }
 
     /// Executions, head times and reports at `z`.
@@ -84,6 +97,7 @@ impl<'a> Posterior<'a> {
                 self.trust.spread,
             ));
         }
+        residuals.extend(self.nests.residuals(region, &prediction.rates, self.model.events[0].period));
         let free = region.freedom();
         for (k, (z, centre)) in z.iter().zip(self.centre).enumerate() {
             residuals.push((z - centre) / if k < free { self.trust.prior } else { ROOT_PRIOR });

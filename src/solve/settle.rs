@@ -19,13 +19,13 @@ const CHAINS: usize = 4;
 /// Sweeps per chain: no more are needed, and no fewer are believed.
 const SWEEPS: std::ops::RangeInclusive<usize> = 24..=150;
 /// Steps of the walk (nodes × ticks × evaluations) that all groups' chains may take together.
-const BUDGET: f64 = 3e9;
+const BUDGET: f64 = 1.5e9;
 /// Evaluations that one coordinate of one sweep takes, by experience.
 const EVALUATIONS: f64 = 2.3;
 /// Chains that disagree more have not mixed (a stricter 1.01 is for reporting tails, these are means).
 const MOST_R_HAT: f64 = 1.2;
 /// Steps of argmin.
-const ITERATIONS: u64 = 40;
+const ITERATIONS: u64 = 10;
 /// Draws from a Gaussian approximation.
 const DRAWS: usize = 80;
 
