@@ -16,8 +16,8 @@ struct Bar {
 }
 
 const BARS: [Bar; 3] = [
-    Bar { case: "branchy", instructions: 0.5, functions: 0.0 },
-    Bar { case: "mcf_like", instructions: 0.75, functions: 0.0 },
+    Bar { case: "branchy", instructions: 0.25, functions: 0.0 },
+    Bar { case: "mcf_like", instructions: 0.5, functions: 0.0 },
     Bar { case: "nist_fn", instructions: 0.25, functions: 0.0 },
 ];
 
