@@ -1,5 +1,9 @@
 //! What every search here minimises: half the sum of squared residuals, each in units of its standard deviation.
 
+use rayon::prelude::*;
+
+use super::linear::dot;
+
 /// A function of parameters that is a sum of squares.
 pub trait Energy {
     /// Residuals at `z`, always as many; `None` where the parameters mean nothing.
@@ -33,14 +37,12 @@ pub fn jacobian(energy: &mut dyn Energy, z: &[f64], residuals: &[f64]) -> Vec<Ve
 
 /// Gradient and Gauss–Newton Hessian of the energy.
 pub fn normal_equations(jacobian: &[Vec<f64>], residuals: &[f64]) -> (Vec<f64>, Vec<Vec<f64>>) {
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
     let gradient = jacobian.iter().map(|row| dot(row, residuals)).collect();
-    let mut hessian = vec![vec![0.0; jacobian.len()]; jacobian.len()];
-    for i in 0..jacobian.len() {
-        for j in 0..=i {
-            hessian[i][j] = dot(&jacobian[i], &jacobian[j]);
-            hessian[j][i] = hessian[i][j];
-        }
+    let lower = |i: usize| jacobian[..=i].iter().map(|row| dot(&jacobian[i], row)).collect();
+    let mut hessian: Vec<Vec<f64>> = (0..jacobian.len()).into_par_iter().map(lower).collect();
+    for i in 0..hessian.len() {
+        let above: Vec<f64> = hessian[i + 1..].iter().map(|row| row[i]).collect();
+        hessian[i].extend(above);
     }
     (gradient, hessian)
 }

@@ -1,12 +1,26 @@
 //! Dense Cholesky factors of small symmetric matrices.
 
+/// Terms of a sum that are added side by side: in a row, each addition would wait for the one before.
+const LANES: usize = 8;
+
+/// Scalar product.
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let (a, b) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let rest: f64 = a.remainder().iter().zip(b.remainder()).map(|(x, y)| x * y).sum();
+    let mut sums = [0.0; LANES];
+    for (a, b) in a.zip(b) {
+        sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (x, y))| *sum += x * y);
+    }
+    sums.iter().sum::<f64>() + rest
+}
+
 /// Lower triangle of *L* with *A = L Lᵀ*; `None` if `a` is not positive definite.
 pub fn cholesky(a: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     let n = a.len();
     let mut l = vec![vec![0.0; n]; n];
     for i in 0..n {
         for j in 0..=i {
-            let known: f64 = l[i][..j].iter().zip(&l[j][..j]).map(|(x, y)| x * y).sum();
+            let known = dot(&l[i][..j], &l[j][..j]);
             let rest = a[i][j] - known;
             if i != j {
                 l[i][j] = rest / l[j][j];
@@ -43,6 +57,14 @@ pub fn solve_upper(l: &[Vec<f64>], b: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn products_of_any_length_are_whole() {
+        for n in 0..20 {
+            let a: Vec<f64> = (0..n).map(f64::from).collect();
+            assert_eq!(dot(&a, &a), f64::from((0..n).map(|k| k * k).sum::<i32>()));
+        }
+    }
 
     #[test]
     fn a_factorised_system_is_solved() {
