@@ -136,9 +136,9 @@ impl Kernel {
         self.prepare(region, holds, skid.tick);
         let n = region.nodes.len();
         self.moving.fill(0.0);
-        for from in 0..n {
+        for (from, &executions) in origin.iter().enumerate() {
             for at in region.starts[from]..region.starts[from + 1] {
-                self.moving[region.steps[at].to] += origin[from] * rates.steps[at];
+                self.moving[region.steps[at].to] += executions * rates.steps[at];
             }
         }
         self.settle(region, rates);

@@ -17,7 +17,7 @@ pub fn circuits(next: &[Vec<usize>], most: usize) -> (Vec<Vec<usize>>, bool) {
         search.least = least;
         search.blocked.fill(false);
         search.waiting.iter_mut().for_each(Vec::clear);
-        search.from_least();
+        search.search_least();
         if search.found.len() >= most {
             return (search.found, true);
         }
@@ -38,7 +38,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Johnson's CIRCUIT, on a stack of its own.
-    fn from_least(&mut self) {
+    fn search_least(&mut self) {
         let mut path = vec![self.least];
         let mut frames = vec![(0usize, false)];
         self.blocked[self.least] = true;

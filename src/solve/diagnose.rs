@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn correlated_draws_are_worth_less() {
         let white = noise(3, 1000, 0.0);
-        assert!(effective_size(&[white.clone()]) > 600.0);
+        assert!(effective_size(std::slice::from_ref(&white)) > 600.0);
         let mut x = 0.0;
         let slow: Vec<f64> = white
             .iter()

@@ -13,6 +13,8 @@ use crate::skid::{Circulation, Model, Rates};
 
 /// Groups with fewer samples than this stay as they are.
 const LEAST_SAMPLES: f64 = 1.0;
+/// Functions with more free branches are not looked at alone: their blocks count as they were sampled.
+const MOST_FREEDOM: usize = 150;
 /// Least probability that flow conservation of a function alone leaves an arm of the group.
 const LEAST_SHARE: f64 = 1e-4;
 
@@ -92,7 +94,8 @@ impl Workshop<'_> {
     fn look_at(&self, f: FunctionIx, alone: &mut Alone) {
         let model = self.model(&[f], &|_, _| true);
         let region = &model.region;
-        let flow = conserve(&model, &region.expectation());
+        let flow =
+            (region.freedom() <= MOST_FREEDOM).then(|| conserve(&model, &region.expectation())).flatten();
         if let Some(z) = &flow {
             let probabilities = probabilities(region, z);
             for (arm, p) in region.arms.iter().zip(probabilities) {

@@ -103,10 +103,10 @@ impl Graph {
             }
         }
         let mut steps = vec![0.0; region.steps.len()];
-        for n in 0..region.nodes.len() {
+        for (n, executions) in executions.iter().enumerate() {
             for at in region.starts[n]..region.starts[n + 1] {
                 let sure = region.steps[at].by == By::Sure;
-                steps[at] = if sure { 1.0 } else { taken[at] / f64::max(executions[n], 1e-300) };
+                steps[at] = if sure { 1.0 } else { taken[at] / f64::max(*executions, 1e-300) };
             }
         }
         let mut arms = vec![0.0; region.arms.len()];

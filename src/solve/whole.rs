@@ -26,7 +26,9 @@ pub fn solve(program: &Program, evidence: &Evidence, settings: &Settings, progre
     let events: Vec<_> = evidence.retired.iter().chain(&evidence.time).collect();
     let reporting = reporting::decide(program, evidence.time.as_ref(), &events);
     let groups = prepare(program, evidence, reporting);
-    let (skid, answers) = solve_all(&groups, settings, progress);
+    // time alone tells where cycles went; how often anything ran is only wanted to share them out where ways meet
+    let method = if evidence.retired.is_empty() { Method::Flow } else { settings.method };
+    let (skid, answers) = solve_all(&groups, &Settings { method, ..*settings }, progress);
     Solved { answers, skid, reporting }
 }
 
@@ -44,11 +46,11 @@ pub fn solve_all(groups: &[Group], settings: &Settings, progress: &dyn Progress)
     let weights = pool::weigh(&skids, &found);
     let skid = pool::mixed(&skids, &weights);
     let bench = Bench { settings, skid: &skid, trust: TRUST, samples: groups.iter().map(samples).sum() };
-    let answer = |(ix, (group, modes)): (usize, (&Group, &Option<Vec<Option<Mode>>>))| match modes {
-        Some(modes) => bench.settle(ix, group, &ranked(modes, &weights)),
-        None => flow(group, UNWORTHY.into(), settings.seed),
+    let answer = |ix: usize| match &modes[ix] {
+        Some(modes) => bench.settle(ix, &groups[ix], &ranked(modes, &weights)),
+        None => flow(&groups[ix], UNWORTHY.into(), settings.seed),
     };
-    let answers = groups.par_iter().zip(&modes).enumerate().map(answer).collect();
+    let answers = (0..groups.len()).into_par_iter().map(answer).collect();
     progress.finish(Stage::Solve);
     (skid, answers)
 }
