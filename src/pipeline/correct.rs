@@ -106,6 +106,7 @@ pub fn correct(file: &PerfFile, survey: &Survey, options: &Options, progress: &d
         correction
             .places
             .push(answer.model.region.nodes.iter().map(|n| at(program.place(n.function, n.inst))).collect());
+        correction.regions.push(desk.region(file, &active, answer));
         for &event in &active {
             desk.plan(AttrIx(event as u32), region, answer, &solved, &mut correction);
         }
@@ -191,6 +192,35 @@ impl Desk<'_> {
             weight,
             period: count.weight as f64 / count.samples.max(1) as f64,
             counts: self.kinds[event].causes,
+        }
+    }
+
+    /// What the report says of a region.
+    fn region(&self, file: &PerfFile, active: &[usize], answer: &Answer) -> report::RegionReport {
+        let learnt = |&&ix: &&usize| self.kinds[ix].class == Class::Retirement;
+        let event = active.iter().find(learnt).or(active.first());
+        let mut functions: Vec<FunctionIx> = answer.model.region.blocks.iter().map(|b| b.function).collect();
+        functions.sort_unstable();
+        functions.dedup();
+        let name = |f: FunctionIx| {
+            let place = at(self.program.place(f, 0));
+            let function = self.survey.images.get(place.image).function_at(place.svma);
+            function.and_then(|f| f.name.clone()).unwrap_or_else(|| format!("{:#x}", place.svma.0))
+        };
+        report::RegionReport {
+            event: event.map_or_else(String::new, |&ix| file.attrs()[ix].name.clone()),
+            functions: functions.into_iter().map(name).collect(),
+            samples: answer.model.events.first().map_or(0.0, |e| e.total()).round() as u64,
+            verdict: answer.verdict(),
+            reason: answer.reason.clone(),
+            solver: match answer.method {
+                Method::Gibbs => Solver::Gibbs,
+                Method::Argmin => Solver::Argmin,
+                Method::Flow => Solver::Flow,
+                Method::Ics => Solver::Ics,
+            },
+            rhat: answer.r_hat,
+            ess: answer.ess,
         }
     }
 

@@ -113,8 +113,10 @@ impl Bench<'_> {
         let draws = laplace::draws(&mut posterior, &mode.z, 1.0, DRAWS, seed);
         let blocks = executions(group, &draws);
         let fallback = format!("the mode: {reason}");
-        from_mode(group, &mode.z, blocks, Method::Argmin, fallback.clone())
-            .unwrap_or_else(|| flow(group, fallback, seed))
+        match rates_at(group, &mode.z) {
+            Some(rates) => answer(group, rates, blocks, Method::Argmin, fallback),
+            None => flow(group, fallback, seed),
+        }
     }
 
     fn ics(&self, group: &Group, seed: u64) -> Answer {
@@ -148,6 +150,10 @@ fn executions(group: &Group, draws: &[Vec<f64>]) -> Vec<Vec<f64>> {
     draws.iter().filter_map(|z| Some(circulation.rates(region, z, group.model.total())?.blocks)).collect()
 }
 
+fn rates_at(group: &Group, z: &[f64]) -> Option<Rates> {
+    Circulation::new(&group.model.region).rates(&group.model.region, z, group.model.total())
+}
+
 /// The mean of draws, with the walk at their mean parameters.
 fn from_draws(
     group: &Group,
@@ -156,21 +162,8 @@ fn from_draws(
     method: Method,
     reason: String,
 ) -> Option<Answer> {
-    let region = &group.model.region;
-    let mut rates = Circulation::new(region).rates(region, z, group.model.total())?;
+    let mut rates = rates_at(group, z)?;
     rates.blocks = mean(draws.iter());
-    Some(answer(group, rates, draws, method, reason))
-}
-
-fn from_mode(
-    group: &Group,
-    z: &[f64],
-    draws: Vec<Vec<f64>>,
-    method: Method,
-    reason: String,
-) -> Option<Answer> {
-    let region = &group.model.region;
-    let rates = Circulation::new(region).rates(region, z, group.model.total())?;
     Some(answer(group, rates, draws, method, reason))
 }
 
