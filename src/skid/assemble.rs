@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::classes::Classes;
 use super::hold::{Reporting, TimeSamples};
 use super::likelihood::{Model, Observation};
-use super::region::{Classes, Region};
+use super::region::Region;
 use crate::code::{Exit, FunctionIx, Program};
 
 /// Blocks with less of all samples are left out.

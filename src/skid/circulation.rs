@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use crate::code::testing::{Bytes, NoStubs};
     use crate::code::{Program, explore};
-    use crate::skid::region::Classes;
+    use crate::skid::classes::Classes;
 
     /// A loop that calls a function with a branch in it, and a second root.
     fn region() -> Region {

@@ -10,6 +10,8 @@
 
 pub mod assemble;
 pub mod circulation;
+pub mod classes;
+mod components;
 pub mod hold;
 pub mod kernel;
 pub mod lag;

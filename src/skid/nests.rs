@@ -4,8 +4,9 @@
 //! block to block, but hardly any out of the nest: its total is known far better than that of its blocks.
 
 use super::circulation::Rates;
+use super::components::Components;
 use super::hold::each_step;
-use super::region::{Components, Region};
+use super::region::Region;
 
 /// Instructions that a skid may carry a sample past: what each entry or exit of a nest may add to it or
 /// take from it.

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::code::{BlockIx, CallSite, Exit, Flow, Function, FunctionIx, Kind, LoopIx, Program};
+use super::classes::Classes;
+use super::components::Components;
+use crate::code::{BlockIx, CallSite, Exit, Function, FunctionIx, Kind, LoopIx, Program};
 
 /// Tail calls followed when looking for the call that a return belongs to.
 const TAIL_DEPTH: usize = 3;
@@ -160,8 +162,8 @@ impl Region {
             region.add_arms(program, b, &index);
         }
         region.decide();
-        region.find_roots(program, functions, &index);
-        region.find_returns(program, functions, &index);
+        region.find_roots(functions, &index);
+        region.find_returns(functions, &index);
         region.add_steps(program);
         region
     }
@@ -243,7 +245,7 @@ impl Region {
             let inst = self.nodes[node].inst;
             if let Some(site) = program.site(f, inst).filter(|s| !s.tail) {
                 let after = index.nodes.get(&(f, inst + 1)).copied();
-                self.add_call(program, site, node, after, index);
+                self.add_call(site, node, after, index);
             }
         }
         let last = nodes.end - 1;
@@ -268,14 +270,7 @@ impl Region {
         }
     }
 
-    fn add_call(
-        &mut self,
-        program: &Program,
-        site: &CallSite,
-        node: usize,
-        after: Option<usize>,
-        index: &Index,
-    ) {
+    fn add_call(&mut self, site: &CallSite, node: usize, after: Option<usize>, index: &Index) {
         let before = self.arms.len();
         for target in &site.targets {
             // a callee that is left out of the region costs no time here
@@ -285,7 +280,6 @@ impl Region {
         }
         let complete = self.arms.len() - before == site.targets.len() && !site.targets.is_empty();
         let evident = site.targets.iter().any(|t| t.seen > 0);
-        let _ = program;
         if !complete || (site.open && !evident) {
             self.arms.push(Arm { node, to: None, kind: ArmKind::Skip { after }, prior: OUTSIDE });
         }
@@ -305,7 +299,7 @@ impl Region {
     }
 
     /// Functions whose entry no other function's arm leads to, and entry blocks that nothing leads to at all.
-    fn find_roots(&mut self, program: &Program, functions: &[FunctionIx], index: &Index) {
+    fn find_roots(&mut self, functions: &[FunctionIx], index: &Index) {
         let components = Components::of(self);
         let mut entered = vec![false; components.count];
         for arm in &self.arms {
@@ -315,7 +309,6 @@ impl Region {
             }
         }
         for &f in functions {
-            let _ = program;
             if let Some(&entry) = index.entry(f) {
                 let component = components.of[entry];
                 if !std::mem::replace(&mut entered[component], true) {
@@ -330,9 +323,7 @@ impl Region {
         }
     }
 
-    fn find_returns(&mut self, program: &Program, functions: &[FunctionIx], index: &Index) {
-        let entries: BTreeMap<usize, FunctionIx> =
-            functions.iter().filter_map(|&f| Some((*index.entry(f)?, f))).collect();
+    fn find_returns(&mut self, functions: &[FunctionIx], index: &Index) {
         for &f in functions {
             if let Some(&entry) = index.entry(f) {
                 let mut found = Vec::new();
@@ -340,7 +331,6 @@ impl Region {
                 self.returns.extend(found);
             }
         }
-        let _ = (program, entries);
     }
 
     /// Calls that lead to `at`, directly or by tail calls; `tails` is the way from there to `entry`.
@@ -453,170 +443,5 @@ struct Index {
 impl Index {
     fn entry(&self, f: FunctionIx) -> Option<&usize> {
         self.blocks.get(&(f, 0))
-    }
-}
-
-/// Strongly connected components of the blocks along all arms, calls going on behind themselves included.
-pub(super) struct Components {
-    pub(super) of: Vec<usize>,
-    pub(super) count: usize,
-}
-
-impl Components {
-    /// Along the steps of the walk: a loop and what it calls are one.
-    pub(super) fn of_walk(region: &Region) -> Components {
-        let mut next = vec![Vec::new(); region.blocks.len()];
-        for (n, node) in region.nodes.iter().enumerate() {
-            next[node.block].extend(region.steps_of(n).iter().map(|s| region.nodes[s.to].block));
-        }
-        Components::search(region, next)
-    }
-
-    /// Along all arms.
-    fn of(region: &Region) -> Components {
-        let mut next = vec![Vec::new(); region.blocks.len()];
-        for arm in &region.arms {
-            next[region.nodes[arm.node].block].extend(arm.to);
-        }
-        Components::search(region, next)
-    }
-
-    /// Of whole functions, along calls and tail calls.
-    fn of_calls(region: &Region) -> Components {
-        let mut next = vec![Vec::new(); region.blocks.len()];
-        let mut first: BTreeMap<FunctionIx, usize> = BTreeMap::new();
-        for (b, block) in region.blocks.iter().enumerate() {
-            let head = *first.entry(block.function).or_insert(b);
-            next[b].push(head);
-            next[head].push(b);
-        }
-        for arm in region.arms.iter().filter(|a| a.kind != ArmKind::Edge) {
-            next[region.nodes[arm.node].block].extend(arm.to);
-        }
-        Components::search(region, next)
-    }
-
-    fn search(region: &Region, next: Vec<Vec<usize>>) -> Components {
-        let mut search = Tarjan {
-            next,
-            rank: vec![usize::MAX; region.blocks.len()],
-            low: vec![0; region.blocks.len()],
-            stack: Vec::new(),
-            found: Components { of: vec![usize::MAX; region.blocks.len()], count: 0 },
-            time: 0,
-        };
-        for block in 0..region.blocks.len() {
-            search.visit(block);
-        }
-        search.found
-    }
-}
-
-/// Tarjan's algorithm, on a stack of its own so that long chains don't overflow the thread's.
-struct Tarjan {
-    next: Vec<Vec<usize>>,
-    rank: Vec<usize>,
-    low: Vec<usize>,
-    stack: Vec<usize>,
-    found: Components,
-    time: usize,
-}
-
-impl Tarjan {
-    fn visit(&mut self, root: usize) {
-        if self.rank[root] != usize::MAX {
-            return;
-        }
-        let mut path = vec![(root, 0)];
-        self.open(root);
-        while let Some(&(at, edge)) = path.last() {
-            match self.next[at].get(edge).copied() {
-                Some(to) => {
-                    if let Some(top) = path.last_mut() {
-                        top.1 += 1;
-                    }
-                    if self.rank[to] == usize::MAX {
-                        self.open(to);
-                        path.push((to, 0));
-                    } else if self.found.of[to] == usize::MAX {
-                        self.low[at] = self.low[at].min(self.rank[to]);
-                    }
-                }
-                None => {
-                    path.pop();
-                    if let Some(&(above, _)) = path.last() {
-                        self.low[above] = self.low[above].min(self.low[at]);
-                    }
-                    self.close(at);
-                }
-            }
-        }
-    }
-
-    fn open(&mut self, at: usize) {
-        self.rank[at] = self.time;
-        self.low[at] = self.time;
-        self.time += 1;
-        self.stack.push(at);
-    }
-
-    fn close(&mut self, at: usize) {
-        if self.low[at] != self.rank[at] {
-            return;
-        }
-        while let Some(member) = self.stack.pop() {
-            self.found.of[member] = self.found.count;
-            if member == at {
-                break;
-            }
-        }
-        self.found.count += 1;
-    }
-}
-
-/// Instructions that take like time: the same mnemonic, with or without a load.
-#[derive(Clone, Debug, Default)]
-pub struct Classes {
-    of: BTreeMap<(Box<str>, bool), usize>,
-}
-
-impl Classes {
-    /// Numbers the classes of all instructions of `program`.
-    pub fn of(program: &Program) -> Classes {
-        let mut classes = Classes::default();
-        for inst in program.functions.iter().flat_map(|(_, f)| &f.insts) {
-            let next = classes.of.len();
-            classes.of.entry((inst.mnemonic.clone(), inst.loads)).or_insert(next);
-        }
-        classes
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.of.len()
-    }
-
-    fn node(&self, program: &Program, function: FunctionIx, ix: usize, block: usize, fused: bool) -> Node {
-        let inst = &program.functions[function].1.insts[ix];
-        let class = self.of.get(&(inst.mnemonic.clone(), inst.loads)).copied().unwrap_or(0);
-        let latency = inst.kind.latency() + if inst.loads { 4.0 } else { 0.0 };
-        let transfers = matches!(inst.kind, Kind::Branch | Kind::Jump | Kind::Call | Kind::Return);
-        let predicted = matches!(
-            inst.flow,
-            Flow::Branch(_) | Flow::IndirectJump { .. } | Flow::IndirectCall { .. } | Flow::Return
-        );
-        Node {
-            function,
-            inst: ix,
-            block,
-            class,
-            kind: inst.kind,
-            loads: inst.loads,
-            stores: inst.stores,
-            latency,
-            fused,
-            transfers,
-            predicted,
-        }
     }
 }

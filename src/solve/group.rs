@@ -7,8 +7,9 @@ use super::conserve::conserve;
 use crate::code::{FunctionIx, Program};
 use crate::skid::assemble::{self, Folded};
 use crate::skid::circulation::probabilities;
+use crate::skid::classes::Classes;
 use crate::skid::hold::Reporting;
-use crate::skid::region::{Arm, Classes, Region};
+use crate::skid::region::{Arm, Region};
 use crate::skid::{Circulation, Model, Rates};
 
 /// Groups with fewer samples than this stay as they are.
