@@ -56,7 +56,7 @@ struct Fix {
 
 #[derive(Args)]
 struct Common {
-    /// The recording, as `perf record` wrote it
+    /// The recording, as `perf record` wrote it: a file, a folder (--threads), or "-" for standard input
     input: PathBuf,
     /// The recording to write [fix: INPUT with .fixed before its extension]
     #[arg(short, long, value_name = "OUT")]
@@ -88,6 +88,9 @@ struct Common {
     /// Replace an existing recording
     #[arg(long)]
     force: bool,
+    /// Refuse a damaged recording, instead of reading what is whole and saying what is not
+    #[arg(long)]
+    strict: bool,
     /// No progress bars and no report
     #[arg(short, long)]
     quiet: bool,
@@ -140,6 +143,7 @@ impl Common {
             events: self.event,
             threads: self.threads,
             force: self.force,
+            strict: self.strict,
             ..Options::default()
         }
     }
@@ -195,9 +199,9 @@ mod tests {
     fn every_flag_reaches_the_options() {
         let o = parse(
             "skidconv fix in -o out --symfs a --symfs b --csv c --pprof p --firefox f --folded - --report-json r \
-             --event cycles --event instructions --solver ics --skid 12.5 --seed 9 --threads 3 --force --quiet",
+             --event cycles --event instructions --solver ics --skid 12.5 --seed 9 --threads 3 --force --strict --quiet",
         );
-        assert!(o.correct && o.force && o.solver == Solver::Ics && o.skid == Some(12.5));
+        assert!(o.correct && o.force && o.strict && o.solver == Solver::Ics && o.skid == Some(12.5));
         assert_eq!((o.seed, o.threads, o.events.len(), o.symfs.len()), (9, Some(3), 2, 2));
         let side: Vec<_> = o.side_outputs().map(|p| p.to_str().unwrap()).collect();
         assert_eq!(side, ["c", "p", "f", "-", "r"]);

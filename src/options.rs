@@ -35,7 +35,7 @@ impl std::fmt::Display for Solver {
 /// One run. For a path of an output, `-` is the standard output.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The recording.
+    /// The recording: a file, a folder in directory format, or `-` for the standard input.
     pub input: PathBuf,
     /// The corrected recording; `None` for the default name, or for none at all when `correct` is false.
     pub output: Option<PathBuf>,
@@ -63,6 +63,8 @@ pub struct Options {
     pub threads: Option<usize>,
     /// Whether the corrected recording may replace an existing file.
     pub force: bool,
+    /// Whether damage of the input, read around by default, is an error.
+    pub strict: bool,
     /// `fix`, or with false `convert`: the same outputs from the samples as recorded.
     pub correct: bool,
 }
@@ -78,9 +80,6 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// The input is a folder.
-    #[error("recording is a folder: {}: perf record --threads writes those; record without it", .0.display())]
-    Folder(PathBuf),
     /// The input has no name to derive an output's from.
     #[error("no name for the output: {}: name it with -o", .0.display())]
     Nameless(PathBuf),
@@ -96,7 +95,8 @@ pub enum Error {
 }
 
 impl Options {
-    /// Where the corrected recording goes: `-o`, else for `fix` the input's name with `.fixed` before its extension.
+    /// Where the corrected recording goes: `-o`, else for `fix` the input's name with `.fixed` before its extension; for the
+    /// standard input that of `perf.data`, which is what perf calls a recording that has no name.
     pub fn recording(&self) -> Result<Option<PathBuf>, Error> {
         match &self.output {
             Some(path) => Ok(Some(path.clone())),
@@ -121,11 +121,16 @@ impl Options {
     pub fn check(&self) -> Result<Option<PathBuf>, Error> {
         let input_id =
             self.check_input().map_err(|source| Error::Input { path: self.input.clone(), source })?;
-        if self.input.is_dir() {
-            return Err(Error::Folder(self.input.clone()));
-        }
         let recording = self.recording()?;
         let mut seen = vec![input_id];
+        let inside = |path: &Path| {
+            let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            self.input.is_dir() && FileId::of(folder).is_ok_and(|id| id == seen[0])
+        };
+        let all = || recording.iter().map(PathBuf::as_path).chain(self.side_outputs());
+        if let Some(path) = all().find(|path| !is_stdout(path) && inside(path)) {
+            return Err(Error::IsInput(path.to_owned()));
+        }
         for path in recording.iter().map(PathBuf::as_path).chain(self.side_outputs()) {
             let Some(id) = FileId::of_output(path) else {
                 continue;
@@ -143,6 +148,9 @@ impl Options {
     }
 
     fn check_input(&self) -> io::Result<FileId> {
+        if is_stdout(&self.input) {
+            return Ok(FileId::Future(PathBuf::from("-")));
+        }
         let meta = fs::metadata(&self.input)?;
         if meta.is_file() {
             fs::File::open(&self.input)?;
@@ -158,8 +166,11 @@ pub fn is_stdout(path: &Path) -> bool {
 
 /// `perf.data` → `perf.fixed.data`, `recording` → `recording.fixed`.
 fn default_output(input: &Path) -> Result<PathBuf, Error> {
+    if is_stdout(input) {
+        return default_output(Path::new("perf.data"));
+    }
     let stem = input.file_stem().ok_or_else(|| Error::Nameless(input.to_owned()))?;
-    if !fs::metadata(input).is_ok_and(|meta| meta.is_file()) && input.exists() {
+    if fs::metadata(input).is_ok_and(|meta| is_device(&meta)) {
         return Err(Error::Nameless(input.to_owned()));
     }
     let mut name = OsString::from(stem);
@@ -226,6 +237,7 @@ mod tests {
         assert_eq!(named("/tmp/a.b/perf.data.old"), Path::new("/tmp/a.b/perf.data.fixed.old"));
         assert_eq!(named("runs.d/recording"), Path::new("runs.d/recording.fixed"));
         assert_eq!(named(".data"), Path::new(".data.fixed"));
+        assert_eq!(named("-"), Path::new("perf.fixed.data"));
     }
 
     #[test]

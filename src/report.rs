@@ -36,6 +36,8 @@ pub struct Report {
     pub samples: u64,
     /// Samples the kernel says it dropped.
     pub lost: u64,
+    /// How often the kernel stopped an event for a while because its samples came too fast.
+    pub throttled: u64,
     /// One entry per event of the recording, in its order.
     pub events: Vec<EventReport>,
     /// What was solved together, and how it went.

@@ -86,9 +86,9 @@ fn a_missing_input_is_named() {
 }
 
 #[test]
-fn a_folder_is_no_input() {
+fn a_folder_without_a_recording_is_no_input() {
     let (folder, _) = folder();
-    assert_refused(folder.path(), "fix .. -o out.data", &["folder: ..:", "--threads"]);
+    assert_refused(folder.path(), "fix .. -o out.data", &["..", "no recording", "a file called data"]);
 }
 
 #[test]

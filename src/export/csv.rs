@@ -1,6 +1,6 @@
 //! One row per instruction, before and after (<https://www.rfc-editor.org/rfc/rfc4180>).
 
-use super::{Context, Error};
+use super::{Context, Error, plain};
 use crate::image::Location;
 use crate::perfdata::AttrIx;
 use crate::report::Verdict;
@@ -89,11 +89,11 @@ fn columns(row: &InstructionRow, context: &mut Context<'_>) -> Columns {
     let source = symbol.as_ref().and_then(|symbol| symbol.frames.first()).cloned().unwrap_or_default();
     let address = row.location.map_or(row.address, |at| at.svma.0);
     Columns {
-        event: context.event_name(row.attr),
-        image: row.location.map_or_else(|| "[unknown]".into(), |at| context.names.path(at.image)),
+        event: plain(&context.event_name(row.attr)),
+        image: row.location.map_or_else(|| "[unknown]".into(), |at| plain(&context.names.path(at.image))),
         address: format!("{address:#x}"),
-        symbol: symbol.map_or_else(String::new, |symbol| symbol.name.clone()),
-        file: source.file.unwrap_or_default(),
+        symbol: symbol.map_or_else(String::new, |symbol| plain(&symbol.name)),
+        file: plain(&source.file.unwrap_or_default()),
         line: source.line,
         raw_samples: row.raw_samples,
         raw_weight: row.raw_weight,

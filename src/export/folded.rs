@@ -27,6 +27,10 @@ impl Folded {
 }
 
 impl Exporter for Folded {
+    fn folds(&self) -> bool {
+        true
+    }
+
     fn sample(&mut self, sample: &CorrectedSample<'_>) {
         if *self.event.get_or_insert(sample.attr) != sample.attr {
             return;
@@ -57,7 +61,7 @@ impl Exporter for Folded {
 
 fn function(frame: &StackFrame, context: &mut Context<'_>) -> String {
     let Some(at) = frame.described() else { return "[unknown]".into() };
-    match context.names.symbol(at) {
+    match context.names.function(at) {
         Some(symbol) => cut(clean(&symbol.name)),
         None => format!("[{}]", clean(basename(&context.names.path(at.image)))),
     }

@@ -35,6 +35,11 @@ use std::time::Duration;
 /// Samples come in file order and are folded at once, so that memory grows with distinct stacks where the format allows it.
 /// Names are looked up in [`Exporter::finish`], once per distinct place.
 pub trait Exporter {
+    /// Whether equal samples may come as one with the sum of their weights: their number, times and processors do not matter.
+    fn folds(&self) -> bool {
+        false
+    }
+
     /// Takes one sample.
     fn sample(&mut self, sample: &CorrectedSample<'_>);
 

@@ -26,6 +26,10 @@ pub trait Names {
     fn segment(&self, at: Location) -> Option<Segment>;
     /// The symbol and the source lines of a place.
     fn symbol(&mut self, at: Location) -> Option<Arc<Symbol>>;
+    /// The symbol of a place, perhaps without its source lines, which take longer to find.
+    fn function(&mut self, at: Location) -> Option<Arc<Symbol>> {
+        self.symbol(at)
+    }
 }
 
 /// The answers of a recording's images.
@@ -64,6 +68,10 @@ impl Names for ImageNames<'_> {
 
     fn symbol(&mut self, at: Location) -> Option<Arc<Symbol>> {
         self.symbolizer.lookup(self.images, at)
+    }
+
+    fn function(&mut self, at: Location) -> Option<Arc<Symbol>> {
+        self.symbolizer.function(self.images, at)
     }
 }
 

@@ -1,8 +1,15 @@
 //! Where the binary that a recording names lies on this machine.
 //!
 //! In: the recorded name and build-id, and the folders to search. Out: an opened ELF file that is the right one, or the
-//! reason why there is none and what to do about it. A file is the right one when its build-id is the recorded one; where the
-//! recording knows no build-id, the path alone has to do, and then only where the user pointed.
+//! reason why there is none and what to do about it. A file is the right one when its build-id is the recorded one.
+//!
+//! A recording may come from a stranger, and so may the paths in it. Nothing but regular files is opened, none under `/proc`,
+//! `/sys` and `/dev`, none whose recorded path climbs with `..`, and outside `--symfs` and the folders of debug files none
+//! whose build-id turns out to be another than the recorded one. One case is left to choose: a recording that knows no
+//! build-id for a binary, as with `perf record -B`, through a pipe, or of a recorder that was killed. Then the path alone has
+//! to do where the user pointed with `--symfs`; and where no `--symfs` is given, so that the recording is taken for one of
+//! this machine, the recorded path itself is looked at, as perf does: its code is read like any other ELF file's, and nothing
+//! of it leaves the program but names and addresses.
 
 use std::ffi::OsStr;
 use std::fmt::Write;
@@ -187,7 +194,7 @@ fn relative(name: &[u8]) -> Option<&Path> {
 
 /// Whether the kernel makes up what is there.
 fn is_virtual(path: &Path) -> bool {
-    ["proc", "sys"].iter().any(|root| path.starts_with(root))
+    ["proc", "sys", "dev"].iter().any(|root| path.starts_with(root))
 }
 
 fn cache_name(build_id: &[u8]) -> Option<(String, String)> {

@@ -30,7 +30,7 @@ pub use locate::{Missing, SearchPath, hex};
 pub use mapping::{Mapped, Mapping, MappingIx, When};
 pub use name::{ImageName, NameKind};
 pub use plt::PltTarget;
-pub use space::AddressSpaces;
+pub use space::{AddressSpaces, Era, Eras};
 pub use symbols::{SourceFrame, Symbol, Symbolizer, Wholesym};
 pub use unwind::RowId;
 

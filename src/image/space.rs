@@ -7,6 +7,10 @@
 //! before, threads share their process's mappings. Records are collected first and replayed in order once, so that samples
 //! can be resolved in the order in which the file has them.
 
+mod era;
+
+pub use era::{Era, Eras};
+
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -33,6 +37,9 @@ pub struct AddressSpaces {
     anchor: Option<Anchor>,
     processes: HashMap<i32, Vec<(Moment, SpaceIx)>>,
     threads: Threads,
+    /// When something was mapped into the kernel, or into a process or it was entered: ascending.
+    kernel_changes: Vec<Moment>,
+    changes: HashMap<i32, Vec<Moment>>,
 }
 
 /// An index into [`AddressSpaces::spaces`].
@@ -121,6 +128,19 @@ impl AddressSpaces {
             let ranges: Vec<(u32, Range<u64>)> = space.own.iter().map(range).collect();
             space.overlay = Overlay::new(&ranges);
         }
+        self.note_changes();
+    }
+
+    fn note_changes(&mut self) {
+        let laid = |space: SpaceIx| self.spaces[space].own.iter().map(|&ix| self.laid[ix as usize]);
+        self.kernel_changes = laid(self.kernel).collect();
+        let of = |spaces: &Vec<(Moment, SpaceIx)>| {
+            let mut moments: Vec<Moment> =
+                spaces.iter().flat_map(|&(at, space)| std::iter::once(at).chain(laid(space))).collect();
+            moments.sort_unstable();
+            moments
+        };
+        self.changes = self.processes.iter().map(|(&pid, spaces)| (pid, of(spaces))).collect();
     }
 
     fn moment(&self, at: When) -> Moment {

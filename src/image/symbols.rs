@@ -49,6 +49,11 @@ pub struct SourceFrame {
 pub trait Symbolizer {
     /// What `at` belongs to; `None` if nothing is known.
     fn lookup(&mut self, images: &Images, at: Location) -> Option<Arc<Symbol>>;
+
+    /// The same, perhaps without frames: for whoever asks for names only, which is faster.
+    fn function(&mut self, images: &Images, at: Location) -> Option<Arc<Symbol>> {
+        self.lookup(images, at)
+    }
 }
 
 /// Reads symbols and debug information with wholesym.
@@ -58,6 +63,7 @@ pub struct Wholesym {
     maps: HashMap<ImageId, Option<SymbolMap>>,
     lists: HashMap<Listed, Option<Listing>>,
     known: HashMap<Location, Option<Arc<Symbol>>>,
+    functions: HashMap<Location, Option<Arc<Symbol>>>,
 }
 
 impl Wholesym {
@@ -69,6 +75,7 @@ impl Wholesym {
             maps: HashMap::new(),
             lists: HashMap::new(),
             known: HashMap::new(),
+            functions: HashMap::new(),
         })
     }
 
@@ -106,6 +113,18 @@ impl Symbolizer for Wholesym {
         let found = self.find(images, at).map(Arc::new);
         self.known.insert(at, found.clone());
         found
+    }
+
+    fn function(&mut self, images: &Images, at: Location) -> Option<Arc<Symbol>> {
+        let image = images.get(at.image);
+        let named = image.function_at(at.svma).filter(|function| function.name.is_some());
+        let Some(start) = named.filter(|_| image.listed().is_none()).map(|function| function.start) else {
+            return self.lookup(images, at);
+        };
+        let known = self.functions.entry(Location { svma: start, ..at });
+        known
+            .or_insert_with(|| named.and_then(|function| self::named(function, Vec::new())).map(Arc::new))
+            .clone()
     }
 }
 

@@ -51,12 +51,22 @@ impl Threads {
         }
     }
 
+    /// When a thread took its names, ascending.
+    pub fn names_of(&self, tid: i32) -> &[(Moment, u32)] {
+        self.comms.get(&tid).map_or(&[], Vec::as_slice)
+    }
+
     /// What `tid` was called, or else its process.
     pub fn name(&self, pid: i32, tid: i32, at: Moment) -> Option<&str> {
+        self.name_id(pid, tid, at).map(|id| self.names[id as usize].as_str())
+    }
+
+    /// A number for the name: equal names have equal numbers.
+    pub fn name_id(&self, pid: i32, tid: i32, at: Moment) -> Option<u32> {
         let named = |tid: i32| {
             let names = self.comms.get(&tid)?;
             let taken = names.partition_point(|&(from, _)| from <= at);
-            names.get(taken.saturating_sub(1)).map(|&(_, id)| self.names[id as usize].as_str())
+            names.get(taken.saturating_sub(1)).map(|&(_, id)| id)
         };
         named(tid).or_else(|| named(pid))
     }

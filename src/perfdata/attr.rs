@@ -4,11 +4,11 @@ use std::fs::File;
 
 use linux_perf_event_reader::constants as c;
 
-use super::Error;
 use super::bytes::Endian;
 use super::header::{Header, Section};
 use super::names::event_name;
 use super::source::read_exact;
+use super::{Error, Warning};
 
 /// `struct perf_event_attr` with the ids of its counters. Fields that the recording's version did not have yet are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub struct Attr {
     pub precise_ip: u8,
     /// Whether records other than samples end with the fields that tell their origin and time.
     pub sample_id_all: bool,
+    /// Whether threads that a thread begins are counted, too.
+    pub inherit: bool,
     /// User mode is not counted.
     pub exclude_user: bool,
     /// The kernel is not counted.
@@ -92,6 +94,7 @@ impl Attr {
             freq: flags.has(c::ATTR_FLAG_BIT_FREQ),
             precise_ip: flags.precise_ip(),
             sample_id_all: flags.has(c::ATTR_FLAG_BIT_SAMPLE_ID_ALL),
+            inherit: flags.has(c::ATTR_FLAG_BIT_INHERIT),
             exclude_user: flags.has(c::ATTR_FLAG_BIT_EXCLUDE_USER),
             exclude_kernel: flags.has(c::ATTR_FLAG_BIT_EXCLUDE_KERNEL),
             exclude_hv: flags.has(c::ATTR_FLAG_BIT_EXCLUDE_HV),
@@ -162,11 +165,19 @@ pub(super) struct IdsRow {
     pub at: u64,
     /// What it states.
     pub section: Section,
+    /// Whether that is inside the file.
+    pub good: bool,
 }
 
 /// Reads the section of events of a file of `len` bytes.
-pub(super) fn read_attrs(file: &File, header: &Header, len: u64) -> Result<(Vec<Attr>, Vec<IdsRow>), Error> {
+pub(super) fn read_attrs(
+    file: &File,
+    header: &Header,
+    len: u64,
+    warnings: &mut Vec<Warning>,
+) -> Result<(Vec<Attr>, Vec<IdsRow>), Error> {
     let Section { offset, size } = header.attrs;
+    header.attrs.check("the section of events", len)?;
     let bad = |reason: String| Error::Attr { offset, reason };
     let least = u64::from(c::PERF_ATTR_SIZE_VER0) + 16;
     if header.attr_size < least || header.attr_size > 1 << 16 {
@@ -180,14 +191,20 @@ pub(super) fn read_attrs(file: &File, header: &Header, len: u64) -> Result<(Vec<
         let (head, _) = bytes.split_at(bytes.len() - 16);
         let mut attr = Attr::parse(head, header.endian, at)?;
         let section = Section::parse(&bytes, attr.bytes.len(), header.endian).unwrap_or_default();
-        section.check("a section of event ids", len)?;
-        // Sections of ids do not overlap; without this a small file could ask for much memory.
-        budget = budget
-            .checked_sub(section.size / 8)
-            .ok_or_else(|| bad("more ids than the file has room for".into()))?;
-        let raw = read_exact(file, section.offset, section.size as usize)?;
-        attr.ids = super::bytes::Words::new(&raw, header.endian).iter().collect();
-        rows.push(IdsRow { at: at + attr.bytes.len() as u64, section });
+        // Sections of ids do not overlap; without a budget a small file could ask for much memory.
+        let fits = section.end_within(len).and_then(|_| budget.checked_sub(section.size / 8));
+        match fits {
+            Some(left) => {
+                budget = left;
+                let raw = read_exact(file, section.offset, section.size as usize)?;
+                attr.ids = super::bytes::Words::new(&raw, header.endian).iter().collect();
+            }
+            None => {
+                let Section { offset, size } = section;
+                warnings.push(Warning::IdsLost { offset, size });
+            }
+        }
+        rows.push(IdsRow { at: at + attr.bytes.len() as u64, section, good: fits.is_some() });
         attrs.push(attr);
     }
     Ok((attrs, rows))

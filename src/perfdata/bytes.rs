@@ -88,6 +88,11 @@ impl<'a> Words<'a> {
         Words { bytes, endian }
     }
 
+    /// The words as stored.
+    pub(super) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// How many words there are.
     pub fn len(&self) -> usize {
         self.bytes.len() / 8

@@ -16,13 +16,10 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// A directory, as `perf record --threads` writes.
-    #[error(
-        "{} is a recording in directory format (perf record --threads), which is not supported; \
-         record without --threads", path.display()
-    )]
+    /// A directory without the file that a recording in directory format begins with.
+    #[error("{}: no recording (a folder without a file called data)", path.display())]
     Directory {
-        /// The directory, or the file that belongs to one.
+        /// The directory.
         path: PathBuf,
     },
     /// Reading failed, or the file became shorter meanwhile.
@@ -86,14 +83,6 @@ pub enum Error {
     /// No event is described, so that no sample can be understood.
     #[error("the recording describes no event")]
     NoEvents,
-    /// A record whose size cannot be: nothing after it can be found.
-    #[error("record at {offset:#x} states a size of {size} bytes; nothing after it can be read")]
-    RecordSize {
-        /// Where.
-        offset: u64,
-        /// The stated size.
-        size: u16,
-    },
     /// A sample that is shorter than its fields.
     #[error("sample at {offset:#x} (record {ordinal}) ends inside its {field} field")]
     Sample {
@@ -103,13 +92,5 @@ pub enum Error {
         ordinal: u64,
         /// The field that does not fit.
         field: &'static str,
-    },
-    /// Compressed records that zstd refuses.
-    #[error("compressed record at {offset:#x}: {reason}")]
-    Compressed {
-        /// Where the enclosing record stands.
-        offset: u64,
-        /// What zstd said.
-        reason: String,
     },
 }

@@ -3,9 +3,9 @@
 use linux_perf_data::Feature;
 use linux_perf_event_reader::constants as c;
 
-use super::CpuMode;
 use super::bytes::{Endian, array, until_nul};
 use super::walk::{RECORD_HEADER, parse_header};
+use super::{Attr, CpuMode};
 
 /// A binary's build-id.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,15 @@ pub(super) struct Described {
     pub config: u64,
     pub name: String,
     pub ids: Vec<u64>,
+    /// As events' own section has it.
+    attr: Option<Attr>,
+}
+
+impl Described {
+    /// The event, should its own description be lost.
+    pub fn attr(&self) -> Option<Attr> {
+        Some(Attr { name: self.name.clone(), ids: self.ids.clone(), ..self.attr.clone()? })
+    }
 }
 
 /// Compression of the recording's records.
@@ -155,6 +164,7 @@ impl Features {
                 config: at.endian.u64(attr, 8)?,
                 name,
                 ids: super::bytes::Words::new(ids, at.endian).iter().collect(),
+                attr: Attr::parse(attr, at.endian, 0).ok(),
             });
         }
         Some(())

@@ -12,6 +12,11 @@ use super::bytes::{Endian, Words};
 pub struct Callchain<'a>(pub(super) Words<'a>);
 
 impl<'a> Callchain<'a> {
+    /// The entries as stored.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.0.bytes()
+    }
+
     /// Number of entries, markers included.
     pub fn len(&self) -> usize {
         self.0.len()

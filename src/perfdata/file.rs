@@ -13,12 +13,13 @@ use super::features::{Described, Features};
 use super::header::{Header, Section};
 use super::ids::EventIds;
 use super::layout::Layout;
-use super::records::{Record, Records};
-use super::sample::Sample;
+use super::parts::{self, Part};
+use super::records::{Checkpoint, Record, Records};
+use super::sample::{Glance, Sample};
 use super::sideband::Sideband;
 use super::source::read_exact;
 use super::stream::Stream;
-use super::{Attr, Error, Warning};
+use super::{Attr, AttrIx, Error, Warning};
 
 /// A header section longer than this is not read: the longest of those used, the build-ids, is far shorter.
 const LONGEST_SECTION: u64 = 64 << 20;
@@ -32,10 +33,11 @@ pub(super) struct FeatureRow {
     pub good: bool,
 }
 
-/// A recording in file or pipe mode. Only its descriptions are in memory; the records are read on each walk.
+/// A recording in file, pipe or directory mode. Only its descriptions are in memory; the records are read on each walk.
 #[derive(Debug)]
 pub struct PerfFile {
-    pub(super) file: File,
+    /// At least one: the file with the header, and what belongs to it.
+    pub(super) parts: Vec<Part>,
     pub(super) len: u64,
     pub(super) header: Header,
     pub(super) attrs: Vec<Attr>,
@@ -50,29 +52,36 @@ pub struct PerfFile {
 }
 
 impl PerfFile {
-    /// Opens a recording. What cannot be read twice, such as a pipe, is copied to a temporary file first; `-` is the standard
-    /// input.
+    /// Opens a recording: a file, or a folder in directory format. What cannot be read twice, such as a pipe, is copied to a
+    /// temporary file first, which has no name; `-` is the standard input.
     pub fn open(path: &Path) -> Result<PerfFile, Error> {
-        let directory = || Error::Directory { path: path.to_owned() };
-        if path.is_dir() {
-            return Err(directory());
-        }
+        let is_folder = path.is_dir();
+        let path = if is_folder { &parts::main_file(path)? } else { path };
         let file = open_regular(path).map_err(|source| Error::Open { path: path.to_owned(), source })?;
-        let opened = PerfFile::from_file(file)?;
-        // The files of a recording in directory format bear a mark, too.
-        match opened.header.features.has_feature(Feature::DIR_FORMAT) {
-            true => Err(directory()),
-            false => Ok(opened),
+        let mut opened = PerfFile::load(file)?;
+        if is_folder || opened.is_part() && path.file_name().is_some_and(|name| name == "data") {
+            opened.parts.extend(parts::beside(path)?);
         }
+        if opened.is_part() && !is_folder && opened.parts.len() == 1 && !parts::has_kcore(path) {
+            opened.warnings.push(Warning::PartsMissing);
+        }
+        Ok(opened)
     }
 
     /// Takes a recording in a regular file that is open already.
     pub fn from_file(file: File) -> Result<PerfFile, Error> {
+        let mut opened = PerfFile::load(file)?;
+        let missing = opened.is_part().then_some(Warning::PartsMissing);
+        opened.warnings.extend(missing);
+        Ok(opened)
+    }
+
+    fn load(file: File) -> Result<PerfFile, Error> {
         let len = file.metadata().map_err(|source| Error::Read { offset: 0, source })?.len();
         let mut warnings = Vec::new();
         let header = Header::read(&file, len, &mut warnings)?;
         let mut opened = PerfFile {
-            file,
+            parts: vec![Part { file, data: header.data }],
             len,
             header,
             attrs: vec![],
@@ -84,24 +93,64 @@ impl PerfFile {
             features: Features::default(),
             warnings,
         };
-        if opened.header.pipe {
-            let stream =
-                Stream::read(&opened.file, &opened.header, &mut opened.features, &mut opened.warnings)?;
-            (opened.attrs, opened.stream_compressed) = (stream.attrs, stream.compressed);
-        } else {
-            (opened.attrs, opened.ids_rows) = read_attrs(&opened.file, &opened.header, len)?;
-            opened.read_features()?;
+        match opened.header.pipe {
+            true => opened.read_stream()?,
+            false => {
+                opened.read_features()?;
+                opened.read_attrs()?;
+            }
         }
         opened.understand_events()?;
         Ok(opened)
     }
 
+    fn is_part(&self) -> bool {
+        self.header.features.has_feature(Feature::DIR_FORMAT)
+    }
+
+    /// The file with the header.
+    pub(super) fn main(&self) -> &File {
+        &self.parts[0].file
+    }
+
+    fn read_stream(&mut self) -> Result<(), Error> {
+        let PerfFile { parts, header, features, warnings, .. } = self;
+        let stream = Stream::read(&parts[0].file, header, features, warnings)?;
+        (self.attrs, self.stream_compressed) = (stream.attrs, stream.compressed);
+        Ok(())
+    }
+
+    /// The events, from their own section, or else from their description behind the data.
+    fn read_attrs(&mut self) -> Result<(), Error> {
+        let PerfFile { parts, header, len, warnings, .. } = self;
+        let (attrs, rows) = match read_attrs(&parts[0].file, header, *len, warnings) {
+            Ok(read) if !read.0.is_empty() => read,
+            other => {
+                let error = other.err().unwrap_or(Error::NoEvents);
+                let described: Vec<Attr> =
+                    self.features.described.iter().filter_map(Described::attr).collect();
+                if described.is_empty() {
+                    return Err(error);
+                }
+                let reason = error.to_string();
+                warnings.push(Warning::EventsLost { reason });
+                (described, vec![])
+            }
+        };
+        (self.attrs, self.ids_rows) = (attrs, rows);
+        Ok(())
+    }
+
     /// The header sections, whose table is directly behind the data: a section for each bit that is set.
     fn read_features(&mut self) -> Result<(), Error> {
-        let PerfFile { file, len, header, features, warnings, .. } = self;
+        let PerfFile { parts, len, header, features, warnings, .. } = self;
+        let file = &parts[0].file;
         self.feature_rows = read_rows(file, header, *len, warnings);
         for &FeatureRow { feature, section, good } in &self.feature_rows {
             let wanted = Features::wants(feature);
+            if section.size == 0 {
+                continue;
+            }
             if !good || wanted && section.size > LONGEST_SECTION {
                 let Section { offset, size } = section;
                 warnings.push(Warning::FeatureLost { feature, offset, size });
@@ -147,9 +196,14 @@ impl PerfFile {
         &self.features
     }
 
-    /// Bytes of the data section that are there.
+    /// Bytes of records that are there.
     pub fn data_len(&self) -> u64 {
-        self.header.data.size
+        self.parts.iter().map(|part| part.data.size).sum()
+    }
+
+    /// Where the first record begins.
+    pub(super) fn start(&self) -> Checkpoint {
+        Checkpoint::first(self.parts[0].data.offset)
     }
 
     /// Whether it is in pipe mode.
@@ -164,7 +218,16 @@ impl PerfFile {
 
     /// A walk over all records from the start, in the order of the file. Any number may go on at once.
     pub fn records(&self) -> Result<Records<'_>, Error> {
-        Ok(Records::new(self))
+        Ok(Records::new(self, None, None))
+    }
+
+    /// A walk over the records from one place to another, each taken from another walk; `None` for the start and the end.
+    pub fn records_between(
+        &self,
+        from: Option<Checkpoint>,
+        until: Option<Checkpoint>,
+    ) -> Result<Records<'_>, Error> {
+        Ok(Records::new(self, from, until))
     }
 
     /// Decodes a sample; `None` for records of other types and for samples of an event that is not in the recording.
@@ -185,6 +248,28 @@ impl PerfFile {
             Ok(sample) => Ok(Some(sample)),
             Err(field) => Err(Error::Sample { offset, ordinal, field }),
         }
+    }
+
+    /// Decodes a little of a sample whose only list is its callchain; `None` for others, which [`Self::sample`] decodes. What
+    /// can be decoded in one way can be in the other.
+    #[inline]
+    pub fn glance<'a>(&'a self, record: &Record<'a>) -> Option<Glance<'a>> {
+        let ix = record.attr?;
+        let (attr, layout) = (self.attrs.get(ix.0 as usize)?, self.layouts.get(ix.0 as usize)?);
+        if !layout.is_plain() {
+            return None;
+        }
+        Glance::decode(record.bytes, ix, attr, layout).ok()
+    }
+
+    /// The event that a counter's id belongs to.
+    pub fn event_of_id(&self, id: u64) -> Option<AttrIx> {
+        self.event_ids.of_id(id)
+    }
+
+    /// Whether samples of some event carry counter values: see [`Reads`](super::Reads).
+    pub fn has_reads(&self) -> bool {
+        self.attrs.iter().any(|attr| attr.sample_type & c::PERF_SAMPLE_READ != 0)
     }
 
     /// Decodes a record that tells of processes, memory or losses; `None` for records of other types and too short ones.

@@ -122,7 +122,6 @@ impl Header {
     }
 
     fn checked(mut self, len: u64, warnings: &mut Vec<Warning>) -> Result<Header, Error> {
-        self.attrs.check("the section of events", len)?;
         Section { size: 0, ..self.data }.check("the data section", len)?;
         let Section { offset, size } = self.data;
         let stated_end = offset.checked_add(size);

@@ -78,6 +78,11 @@ impl EventIds {
         self.find(|place| endian.u64(record, place.sample))
     }
 
+    /// The event that a counter's id belongs to.
+    pub fn of_id(&self, id: u64) -> Option<AttrIx> {
+        if self.single { Some(AttrIx(0)) } else { self.look_up(id).map(|(attr, _)| attr) }
+    }
+
     /// The event in whose name another kernel record was written: it tells the form of the trailer.
     pub fn of_other(&self, record: &[u8], endian: Endian) -> Option<AttrIx> {
         if self.single {

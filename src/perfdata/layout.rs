@@ -144,6 +144,26 @@ impl Layout {
         self.sample_type & !KNOWN
     }
 
+    /// Whether samples have nothing of variable size but perhaps a callchain.
+    pub fn is_plain(&self) -> bool {
+        let known = FIXED.iter().fold(c::PERF_SAMPLE_CALLCHAIN, |all, field| all | field);
+        self.sample_type & !known == 0
+    }
+
+    /// Finds the callchain of a plain sample, the rest of which are fields of fixed size.
+    #[inline]
+    pub fn locate_plain(&self, record: &[u8]) -> Result<Span, &'static str> {
+        if record.len() < self.fixed_end {
+            return Err("fixed-size");
+        }
+        let mut at = Cursor { record, at: self.fixed_end, endian: self.endian };
+        if self.sample_type & c::PERF_SAMPLE_CALLCHAIN == 0 {
+            return Ok(Span::default());
+        }
+        let entries = at.word("callchain")?;
+        at.span(entries, 8, "callchain")
+    }
+
     /// Finds the fields of variable size. The error names the field that does not fit.
     #[inline]
     pub fn locate(&self, record: &[u8]) -> Result<Variable, &'static str> {

@@ -20,7 +20,9 @@ mod inflate;
 pub mod kinds;
 mod layout;
 mod names;
+mod parts;
 mod patch;
+mod reads;
 mod records;
 mod relocate;
 mod rewrite;
@@ -43,15 +45,16 @@ pub use fields::{
 };
 pub use file::PerfFile;
 pub use patch::Patch;
-pub use records::{Record, Records};
+pub use reads::Reads;
+pub use records::{Checkpoint, Record, Records};
 pub use rewrite::{Rewritten, rewrite, rewrite_stream};
-pub use sample::{FieldOffsets, Sample};
+pub use sample::{FieldOffsets, Glance, Sample};
 pub use sideband::{Comm, Mmap, Sideband, Task};
 pub use tally::Tally;
 pub use warning::Warning;
 
 /// Which event of the recording: an index into [`PerfFile::attrs`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AttrIx(pub u32);
 
 /// In which mode the processor was: the low three bits of a record's `misc`.

@@ -3,6 +3,7 @@
 use linux_perf_event_reader::constants as c;
 
 use super::inflate::{Inflater, Inner};
+use super::parts::Part;
 use super::tally::Tally;
 use super::walk::{RECORD_HEADER, Raw, Walk};
 use super::{AttrIx, Error, PerfFile, Warning, kinds};
@@ -12,8 +13,10 @@ use super::{AttrIx, Error, PerfFile, Warning, kinds};
 pub struct Record<'a> {
     /// Which record of the walk it is, counted from 0.
     pub ordinal: u64,
-    /// Where it stands in the input file; if it was compressed, where the compressed record stands.
+    /// Where it stands in its file; if it was compressed, where the compressed record stands.
     pub offset: u64,
+    /// Which file of the recording it stands in: 0 but in directory format.
+    pub part: usize,
     /// `PERF_RECORD_*`.
     pub kind: u32,
     /// Flags; their meaning depends on the type.
@@ -42,10 +45,28 @@ enum Step {
     Inner(Inner, u64),
 }
 
+/// A place between two records, where a walk can begin or end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    part: usize,
+    offset: u64,
+    ordinal: u64,
+}
+
+impl Checkpoint {
+    pub(super) fn first(offset: u64) -> Checkpoint {
+        Checkpoint { part: 0, offset, ordinal: 0 }
+    }
+}
+
 /// One walk over the records. It lends each record until the next call.
 pub struct Records<'f> {
     file: &'f PerfFile,
+    part: usize,
     walk: Walk<'f>,
+    until: Option<Checkpoint>,
+    /// Bytes of the files before this one.
+    passed: u64,
     inflater: Option<Inflater>,
     chunk: Option<Chunk>,
     ordinal: u64,
@@ -55,13 +76,21 @@ pub struct Records<'f> {
 }
 
 impl<'f> Records<'f> {
-    pub(super) fn new(file: &'f PerfFile) -> Records<'f> {
+    pub(super) fn new(
+        file: &'f PerfFile,
+        from: Option<Checkpoint>,
+        until: Option<Checkpoint>,
+    ) -> Records<'f> {
+        let Checkpoint { part, offset, ordinal } = from.unwrap_or_else(|| file.start());
         Records {
             file,
-            walk: Walk::new(&file.file, &file.header),
+            part,
+            walk: walk(file, part, offset, until),
+            until,
+            passed: 0,
             inflater: None,
             chunk: None,
-            ordinal: 0,
+            ordinal,
             over: false,
             tally: Tally::new(file.attrs.len()),
             warnings: Vec::new(),
@@ -79,7 +108,7 @@ impl<'f> Records<'f> {
             Ok(Some(Step::Plain(raw))) => Ok(Some(self.plain(raw))),
             Ok(Some(Step::Inner(inner, offset))) => Ok(Some(self.inner(inner, offset))),
             Ok(None) => {
-                self.finish();
+                self.over = true;
                 Ok(None)
             }
             Err(error) => {
@@ -89,9 +118,15 @@ impl<'f> Records<'f> {
         }
     }
 
+    /// Where the next record begins; `None` once a record was compressed, since what follows needs all before it.
+    pub fn checkpoint(&self) -> Option<Checkpoint> {
+        let Records { part, ordinal, .. } = *self;
+        self.inflater.is_none().then(|| Checkpoint { part, offset: self.walk.offset(), ordinal })
+    }
+
     /// Bytes of the data section that were read, for progress: at the end it is [`PerfFile::data_len`].
     pub fn position(&self) -> u64 {
-        self.walk.position()
+        self.passed + self.walk.position()
     }
 
     /// What was found so far.
@@ -108,28 +143,57 @@ impl<'f> Records<'f> {
     fn step(&mut self) -> Result<Option<Step>, Error> {
         loop {
             if let Some(chunk) = self.chunk {
-                match self
-                    .expand(chunk)
-                    .map_err(|reason| Error::Compressed { offset: chunk.raw.offset, reason })?
-                {
-                    Some(inner) => return Ok(Some(Step::Inner(inner, chunk.raw.offset))),
-                    None => continue,
+                match self.expand(chunk) {
+                    Ok(Some(inner)) => return Ok(Some(Step::Inner(inner, chunk.raw.offset))),
+                    Ok(None) => {}
+                    Err(reason) => self.give_up_expanding(chunk.raw.offset, reason),
                 }
+                continue;
             }
             let Some(raw) = self.walk.next(&mut self.warnings)? else {
-                return Ok(None);
+                match self.next_part() {
+                    true => continue,
+                    false => return Ok(None),
+                }
             };
             match raw.kind {
                 kinds::COMPRESSED | kinds::COMPRESSED2 => {
-                    self.chunk = Some(self.open_chunk(raw)?);
                     self.tally.compressed += 1;
+                    match self.open_chunk(raw) {
+                        Ok(chunk) => self.chunk = Some(chunk),
+                        Err(reason) => self.give_up_expanding(raw.offset, reason),
+                    }
                 }
                 _ => return Ok(Some(Step::Plain(raw))),
             }
         }
     }
 
-    fn open_chunk(&self, raw: Raw) -> Result<Chunk, Error> {
+    /// Nothing that follows in this file can be expanded, nor told where in the stream it belongs.
+    fn give_up_expanding(&mut self, offset: u64, reason: String) {
+        self.chunk = None;
+        self.inflater = None;
+        let left = self.walk.give_up();
+        self.warnings.push(Warning::Compressed { offset, reason, left });
+    }
+
+    /// Goes on to the next file; `false` at the end of the last.
+    fn next_part(&mut self) -> bool {
+        let have = self.inflater.take().map_or(0, |inflater| inflater.left()) as u64;
+        if have > 0 {
+            self.warnings.push(Warning::CompressedCut { have });
+        }
+        let last = self.until.map_or(self.file.parts.len() - 1, |until| until.part);
+        if self.part >= last {
+            return false;
+        }
+        self.passed += self.walk.position();
+        self.part += 1;
+        self.walk = walk(self.file, self.part, self.file.parts[self.part].data.offset, self.until);
+        true
+    }
+
+    fn open_chunk(&self, raw: Raw) -> Result<Chunk, String> {
         if raw.kind == kinds::COMPRESSED {
             return Ok(Chunk { raw, from: RECORD_HEADER, to: raw.len });
         }
@@ -138,10 +202,7 @@ impl<'f> Records<'f> {
         let size = self.file.header.endian.u64(bytes, RECORD_HEADER);
         match size.and_then(|size| from.checked_add(usize::try_from(size).ok()?)) {
             Some(to) if to <= raw.len => Ok(Chunk { raw, from, to }),
-            _ => Err(Error::Compressed {
-                offset: raw.offset,
-                reason: "its data are longer than itself".into(),
-            }),
+            _ => Err("its data are longer than itself".into()),
         }
     }
 
@@ -175,7 +236,7 @@ impl<'f> Records<'f> {
         self.tally.count(kind, attr, payload);
         self.ordinal += 1;
         let ordinal = self.ordinal - 1;
-        Record { ordinal, offset, kind, misc, bytes, compressed: false, payload, attr }
+        Record { ordinal, offset, part: self.part, kind, misc, bytes, compressed: false, payload, attr }
     }
 
     fn inner(&mut self, inner: Inner, offset: u64) -> Record<'_> {
@@ -185,16 +246,14 @@ impl<'f> Records<'f> {
         self.tally.count(kind, attr, 0);
         self.ordinal += 1;
         let ordinal = self.ordinal - 1;
-        Record { ordinal, offset, kind, misc, bytes, compressed: true, payload: 0, attr }
+        Record { ordinal, offset, part: self.part, kind, misc, bytes, compressed: true, payload: 0, attr }
     }
+}
 
-    fn finish(&mut self) {
-        self.over = true;
-        let have = self.inflater.as_ref().map_or(0, Inflater::left) as u64;
-        if have > 0 {
-            self.warnings.push(Warning::CompressedCut { have });
-        }
-    }
+fn walk(file: &PerfFile, part: usize, from: u64, until: Option<Checkpoint>) -> Walk<'_> {
+    let Part { file: bytes, data, .. } = &file.parts[part];
+    let end = until.filter(|until| until.part == part).map_or(data.offset + data.size, |until| until.offset);
+    Walk::new(bytes, from, end, file.header.endian)
 }
 
 #[inline]

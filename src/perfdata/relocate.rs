@@ -12,8 +12,8 @@ pub(super) struct Relocation {
     /// Where the sections behind the data and their table begin, in the input and in the output.
     pub tail: u64,
     pub new_tail: u64,
-    /// A section of the tail that is left out.
-    pub hole: Option<Section>,
+    /// Sections of the tail that are left out, ascending, apart from each other.
+    pub holes: Vec<Section>,
     /// Trace data records, whose offsets are noted elsewhere: from where to where, ascending.
     pub moved: Vec<(u64, u64)>,
 }
@@ -32,7 +32,8 @@ impl Relocation {
         } else if offset < self.tail {
             offset - data_end + self.new_data_end
         } else {
-            let left_out = self.hole.filter(|hole| hole.offset < offset).map_or(0, |hole| hole.size);
+            let before = self.holes.iter().filter(|hole| hole.offset < offset);
+            let left_out: u64 = before.map(|hole| hole.size).sum();
             (offset - self.tail).saturating_add(self.new_tail).saturating_sub(left_out)
         }
     }
@@ -49,7 +50,7 @@ mod tests {
             new_data_end: 240,
             tail: 216,
             new_tail: 240,
-            hole: Some(Section { offset: 300, size: 16 }),
+            holes: vec![Section { offset: 300, size: 16 }],
             moved: vec![(150, 170)],
         };
         let mapped = [0, 99, 150, 151, 200, 216, 300, 316, 400].map(|at| map.map(at));

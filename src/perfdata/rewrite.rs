@@ -1,7 +1,8 @@
 //! A copy of a recording in which chosen samples are changed and everything else is the same, byte for byte.
 //!
-//! Except: compressed records are written plain and the header section that announces them is left out; a record cut off by
-//! the end of the file is left out; header sections that are not in the file are no longer announced; the header of an
+//! Except: compressed records are written plain and the header section that announces them is left out; a recording in
+//! directory format becomes one file, its files' records one after the other; a record cut off by the end of the file is left
+//! out, and what could not be read behind damage; header sections that are not in the file are no longer announced; the header of an
 //! unfinished recording gets its data size. A stream in pipe mode stays one.
 
 use std::io::{BufWriter, Seek, SeekFrom, Write};
@@ -48,7 +49,7 @@ pub fn rewrite(
     decide: impl FnMut(&Record<'_>, &Sample<'_>) -> Option<Patch>,
 ) -> Result<Rewritten, Error> {
     let mut copy = Copy::new(input, &mut *out);
-    copy.file_part(0, input.header.data.offset)?;
+    copy.file_part(0, 0, input.header.data.offset)?;
     let mut done = copy.records(progress, decide)?;
     if !input.header.pipe {
         copy.finish(done.tally.compressed > 0)?;
@@ -69,7 +70,7 @@ pub fn rewrite_stream(
         return Err(Error::NotAStream);
     }
     let mut copy = Copy::new(input, out);
-    copy.file_part(0, PIPE_HEADER)?;
+    copy.file_part(0, 0, PIPE_HEADER)?;
     let mut done = copy.records(progress, decide)?;
     copy.out.flush().map_err(Error::Write)?;
     done.bytes = copy.at;
@@ -96,9 +97,9 @@ impl<'f, W: Write> Copy<'f, W> {
         self.out.write_all(bytes).map_err(Error::Write)
     }
 
-    /// Copies the input's bytes from `start` up to `end`.
-    fn file_part(&mut self, start: u64, end: u64) -> Result<(), Error> {
-        let mut source = Source::new(&self.input.file, start, end);
+    /// Copies the bytes from `start` up to `end` of one of the input's files.
+    fn file_part(&mut self, part: usize, start: u64, end: u64) -> Result<(), Error> {
+        let mut source = Source::new(&self.input.parts[part].file, start, end);
         loop {
             let bytes = source.peek(64 << 10)?;
             let n = bytes.len();
@@ -176,16 +177,25 @@ impl<'f, W: Write> Copy<'f, W> {
         {
             return Ok(());
         }
-        if record.kind == kinds::AUXTRACE {
+        // It says that all before a time has been seen, which is not so where files follow each other.
+        if record.kind == kinds::FINISHED_ROUND && self.input.parts.len() > 1 {
+            return Ok(());
+        }
+        if record.kind == kinds::AUXTRACE && record.part == 0 {
             self.moved.push((record.offset, self.at));
         }
         self.write(record.bytes)?;
         if record.payload > 0 {
             let start = record.offset + record.bytes.len() as u64;
-            self.file_part(start, start + record.payload)?;
+            self.file_part(record.part, start, start + record.payload)?;
         }
         Ok(())
     }
+}
+
+/// Sections that are no longer true of the copy.
+fn drops(feature: Feature, expanded: bool) -> bool {
+    feature == Feature::DIR_FORMAT || expanded && feature == Feature::COMPRESSED
 }
 
 impl<W: Write + Seek> Copy<'_, W> {
@@ -198,13 +208,12 @@ impl<W: Write + Seek> Copy<'_, W> {
             self.word(row.section.size)?;
         }
         if self.input.header.table.is_some() || self.input.header.features.is_empty() {
-            match map.hole {
-                Some(Section { offset, size }) => {
-                    self.file_part(map.tail, offset)?;
-                    self.file_part(offset + size, self.input.len)?;
-                }
-                None => self.file_part(map.tail, self.input.len)?,
+            let mut from = map.tail;
+            for Section { offset, size } in &map.holes {
+                self.file_part(0, from, *offset)?;
+                from = offset + size;
             }
+            self.file_part(0, from, self.input.len)?;
         }
         self.fix_header(&rows, &map)?;
         self.fix_ids(&map)?;
@@ -217,28 +226,28 @@ impl<W: Write + Seek> Copy<'_, W> {
     }
 
     fn kept_rows(&self, expanded: bool) -> Vec<FeatureRow> {
-        let keep = |row: &&FeatureRow| row.good && !(expanded && row.feature == Feature::COMPRESSED);
+        let keep = |row: &&FeatureRow| row.good && !drops(row.feature, expanded);
         self.input.feature_rows.iter().filter(keep).copied().collect()
     }
 
     fn relocation(&mut self, rows: &[FeatureRow], expanded: bool) -> Relocation {
         let data = self.input.header.data;
         let tail = data.offset + data.size + 16 * self.input.feature_rows.len() as u64;
-        let dropped = self.input.feature_rows.iter().find(|row| row.feature == Feature::COMPRESSED);
         let apart = |a: Section, b: Section| {
             a.size == 0 || b.size == 0 || a.offset + a.size <= b.offset || b.offset + b.size <= a.offset
         };
-        // The announcement of compression goes, if it is a section for itself.
-        let hole = dropped
-            .filter(|row| expanded && row.good)
-            .map(|row| row.section)
-            .filter(|&hole| hole.offset >= tail && rows.iter().all(|row| apart(row.section, hole)));
+        // What is no longer announced goes, if it is a section for itself.
+        let alone = |hole: &Section| hole.offset >= tail && rows.iter().all(|row| apart(row.section, *hole));
+        let dropped = self.input.feature_rows.iter().filter(|row| row.good && drops(row.feature, expanded));
+        let mut holes: Vec<Section> = dropped.map(|row| row.section).filter(alone).collect();
+        holes.sort_by_key(|hole| hole.offset);
+        holes.dedup_by(|next, hole| !apart(*next, *hole));
         Relocation {
             data,
             new_data_end: self.at,
             tail,
             new_tail: self.at + 16 * rows.len() as u64,
-            hole,
+            holes,
             moved: std::mem::take(&mut self.moved),
         }
     }
@@ -261,6 +270,10 @@ impl<W: Write + Seek> Copy<'_, W> {
 
     fn fix_ids(&mut self, map: &Relocation) -> Result<(), Error> {
         for row in &self.input.ids_rows {
+            if !row.good {
+                self.put(map.map(row.at), &[0; 16])?;
+                continue;
+            }
             self.move_word(map.map(row.at), row.section.offset, map)?;
         }
         Ok(())
@@ -273,7 +286,7 @@ impl<W: Write + Seek> Copy<'_, W> {
         };
         let Section { offset, size } = row.section;
         let endian = self.input.header.endian;
-        let mut source = Source::new(&self.input.file, offset, offset + size);
+        let mut source = Source::new(self.input.main(), offset, offset + size);
         let entries = endian.u64(source.peek(8)?, 0).unwrap_or(0);
         source.skip(8);
         for i in 0..entries.min(size / 16) {

@@ -107,7 +107,7 @@ impl<'a> Sample<'a> {
             addr: read.word(fixed.addr),
             id: read.word(fixed.identifier).or(read.word(fixed.id)),
             stream_id: read.word(fixed.stream_id),
-            period: read.word(fixed.period).unwrap_or(if attr.freq { 1 } else { attr.sample_period.max(1) }),
+            period: read.period(attr),
             read: found.read.map(|at| read.counters(at)),
             callchain: Callchain(read.words(found.chain.of(record.bytes))),
             raw: found.raw.of(record.bytes),
@@ -134,6 +134,49 @@ impl<'a> Sample<'a> {
     }
 }
 
+/// Of a sample what tells it from others, at less cost than all of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Glance<'a> {
+    /// Which event was sampled.
+    pub attr: AttrIx,
+    /// The sampled address.
+    pub ip: u64,
+    /// Process.
+    pub pid: i32,
+    /// Thread.
+    pub tid: i32,
+    /// When.
+    pub time: Option<u64>,
+    /// How many events the sample stands for.
+    pub period: u64,
+    /// Who called the sampled function.
+    pub callchain: Callchain<'a>,
+}
+
+impl<'a> Glance<'a> {
+    /// Of a sample that [`Layout::is_plain`].
+    #[inline]
+    pub(super) fn decode(
+        bytes: &'a [u8],
+        attr_ix: AttrIx,
+        attr: &Attr,
+        layout: &Layout,
+    ) -> Result<Glance<'a>, &'static str> {
+        let chain = layout.locate_plain(bytes)?;
+        let read = Reader { bytes, layout };
+        let fixed = &layout.fixed;
+        Ok(Glance {
+            attr: attr_ix,
+            ip: read.word(fixed.ip).unwrap_or(0),
+            pid: read.int(fixed.tid, 0).unwrap_or(-1),
+            tid: read.int(fixed.tid, 4).unwrap_or(-1),
+            time: read.word(fixed.time),
+            period: read.period(attr),
+            callchain: Callchain(read.words(chain.of(bytes))),
+        })
+    }
+}
+
 /// Reads located fields of one record.
 #[derive(Clone, Copy)]
 struct Reader<'a, 'l> {
@@ -151,6 +194,11 @@ impl<'a> Reader<'a, '_> {
     #[inline]
     fn int(&self, at: Option<u16>, offset: usize) -> Option<i32> {
         self.layout.endian.i32(self.bytes, usize::from(at?) + offset)
+    }
+
+    fn period(&self, attr: &Attr) -> u64 {
+        let stated = if attr.freq { 1 } else { attr.sample_period.max(1) };
+        self.word(self.layout.fixed.period).unwrap_or(stated)
     }
 
     fn words(&self, bytes: &'a [u8]) -> Words<'a> {

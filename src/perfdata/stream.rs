@@ -7,7 +7,7 @@ use linux_perf_data::Feature;
 
 use super::bytes::{Endian, Words, until_nul};
 use super::features::Features;
-use super::header::Header;
+use super::header::{Header, Section};
 use super::walk::{RECORD_HEADER, Walk};
 use super::{Attr, Error, Warning, kinds};
 
@@ -33,7 +33,8 @@ impl Stream {
     ) -> Result<Stream, Error> {
         let mut found = Stream::default();
         let mut names = HashMap::new();
-        let mut walk = Walk::new(file, header);
+        let Section { offset, size } = header.data;
+        let mut walk = Walk::new(file, offset, offset + size, header.endian);
         while let Ok(Some(raw)) = walk.next(&mut Vec::new()) {
             let bytes = walk.bytes(&raw);
             match raw.kind {

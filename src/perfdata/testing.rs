@@ -58,7 +58,7 @@ pub(super) fn attr(sample_type: u64) -> Attr {
 pub(super) fn view(bytes: &[u8], endian: Endian) -> Record<'_> {
     let (kind, misc, _) = super::walk::parse_header(bytes, endian);
     let attr = Some(AttrIx(0));
-    Record { ordinal: 0, offset: 0, kind, misc, bytes, compressed: false, payload: 0, attr }
+    Record { ordinal: 0, offset: 0, part: 0, kind, misc, bytes, compressed: false, payload: 0, attr }
 }
 
 pub(super) fn sample<'a>(bytes: &'a [u8], attr: &Attr, endian: Endian) -> Result<Sample<'a>, &'static str> {

@@ -1,7 +1,6 @@
 //! The records as they lie in the file, compressed ones unopened.
 
 use super::bytes::Endian;
-use super::header::Header;
 use super::kinds;
 use super::source::Source;
 use super::{Error, Warning};
@@ -29,15 +28,26 @@ pub(super) struct Walk<'f> {
 }
 
 impl<'f> Walk<'f> {
-    pub fn new(file: &'f std::fs::File, header: &Header) -> Walk<'f> {
-        let begin = header.data.offset;
-        let source = Source::new(file, begin, begin + header.data.size);
-        Walk { source, endian: header.endian, begin }
+    /// Over `file` from `begin` to `end`.
+    pub fn new(file: &'f std::fs::File, begin: u64, end: u64, endian: Endian) -> Walk<'f> {
+        Walk { source: Source::new(file, begin, end), endian, begin }
     }
 
-    /// Bytes of the data section that were passed.
+    /// Bytes that were passed.
     pub fn position(&self) -> u64 {
         self.source.pos() - self.begin
+    }
+
+    /// Where in the file the next record begins.
+    pub fn offset(&self) -> u64 {
+        self.source.pos()
+    }
+
+    /// Passes over the rest and returns how much that is.
+    pub fn give_up(&mut self) -> u64 {
+        let left = self.source.remaining();
+        self.source.skip(left);
+        left
     }
 
     /// The bytes of a record.
@@ -46,7 +56,7 @@ impl<'f> Walk<'f> {
         self.source.marked(raw.mark, raw.len)
     }
 
-    /// The next record. An incomplete last one is left out with a warning.
+    /// The next record. An incomplete last one is left out with a warning, and so is all behind an impossible one.
     #[inline]
     pub fn next(&mut self, warnings: &mut Vec<Warning>) -> Result<Option<Raw>, Error> {
         let offset = self.source.pos();
@@ -57,7 +67,9 @@ impl<'f> Walk<'f> {
         let (kind, misc, size) = parse_header(head, self.endian);
         let len = usize::from(size);
         if len < RECORD_HEADER {
-            return Err(Error::RecordSize { offset, size });
+            let left = self.give_up();
+            warnings.push(Warning::RecordSize { offset, size, left });
+            return Ok(None);
         }
         let bytes = self.source.peek(len)?;
         if bytes.len() < len {
@@ -78,10 +90,9 @@ impl<'f> Walk<'f> {
     }
 
     fn end(&mut self, offset: u64, size: u64, warnings: &mut Vec<Warning>) -> Option<Raw> {
-        let have = self.source.remaining();
+        let have = self.give_up();
         if have > 0 {
             warnings.push(Warning::RecordCut { offset, size, have });
-            self.source.skip(have);
         }
         None
     }

@@ -28,6 +28,38 @@ pub enum Warning {
         /// The bytes that are there.
         have: u64,
     },
+    /// A record states a size that cannot be: what is behind it was not found.
+    RecordSize {
+        /// Where it begins.
+        offset: u64,
+        /// Its stated size.
+        size: u16,
+        /// Bytes from there to the end of the data.
+        left: u64,
+    },
+    /// zstd refused a compressed record, and with it all that follow.
+    Compressed {
+        /// Where it begins.
+        offset: u64,
+        /// What zstd said.
+        reason: String,
+        /// Bytes from behind it to the end of the data.
+        left: u64,
+    },
+    /// A section of event ids is not inside the file.
+    IdsLost {
+        /// Its stated offset.
+        offset: u64,
+        /// Its stated size.
+        size: u64,
+    },
+    /// The section of events is damaged; they were taken from their description behind the data.
+    EventsLost {
+        /// What was wrong with the section.
+        reason: String,
+    },
+    /// The recording is part of one in directory format, whose other files are not there.
+    PartsMissing,
     /// Compressed data ended in the middle of a record, which was left out.
     CompressedCut {
         /// The bytes of it that are there.
@@ -63,6 +95,13 @@ pub enum Warning {
     },
 }
 
+impl Warning {
+    /// Whether something of the recording is lost or unusable; otherwise it is only not understood.
+    pub fn is_damage(&self) -> bool {
+        !matches!(self, Warning::UnknownSampleFields { .. })
+    }
+}
+
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -85,6 +124,30 @@ impl fmt::Display for Warning {
                 write!(
                     f,
                     "the data ends inside a record at {offset:#x} ({have} of its {size} bytes, left out)"
+                )
+            }
+            Warning::RecordSize { offset, size, left } => {
+                write!(
+                    f,
+                    "the record at {offset:#x} states a size of {size} bytes: the data from there on are lost ({left} bytes)"
+                )
+            }
+            Warning::Compressed { offset, reason, left } => {
+                write!(
+                    f,
+                    "the compressed record at {offset:#x} is damaged ({reason}): it and the data behind it are lost ({left} bytes)"
+                )
+            }
+            Warning::IdsLost { offset, size } => {
+                write!(f, "the ids of an event at {offset:#x} ({size} bytes) are not in the file")
+            }
+            Warning::EventsLost { reason } => {
+                write!(f, "{reason}: the events are those of their description behind the data")
+            }
+            Warning::PartsMissing => {
+                write!(
+                    f,
+                    "this is one file of a recording in directory format, and its samples are in others: name the folder"
                 )
             }
             Warning::CompressedCut { have } => {

@@ -29,6 +29,13 @@ const MISSED: &str = "reported late, on instructions behind its cause";
 pub fn classify(attr: &Attr, count: &EventCount) -> Kind {
     use Class::{Exact, Synchronous, Time};
     let all = Counts::Instructions;
+    if count.led > 0 && count.led == count.samples {
+        return kind(
+            Class::Unknown,
+            all,
+            "it was read at the samples of its group's leader and moves with them",
+        );
+    }
     if attr.precise_ip == 0 && count.exact > 0 {
         return kind(
             Exact,

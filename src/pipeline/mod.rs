@@ -1,7 +1,10 @@
 //! The stages, called in order: two walks over the recording, and the solving between them.
 
+mod audience;
 mod classify;
 mod correct;
+mod equal;
+mod fold;
 pub mod linking;
 mod second;
 mod summary;
@@ -12,6 +15,7 @@ pub use crate::options::{Options, Solver};
 
 use std::path::Path;
 
+use audience::{Audience, Move};
 use correct::Correction;
 use second::Second;
 use survey::Survey;
@@ -40,6 +44,14 @@ pub enum Error {
         /// Where and why.
         source: perfdata::Error,
     },
+    /// The recording is damaged, and that was not to be tolerated.
+    #[error("damaged recording: {}: {damage}", path.display())]
+    Damaged {
+        /// The recording.
+        path: std::path::PathBuf,
+        /// What is wrong and where.
+        damage: String,
+    },
     /// An output cannot be written.
     #[error(transparent)]
     Export(#[from] export::Error),
@@ -63,15 +75,28 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, Error> 
     let file = PerfFile::open(&options.input).map_err(read)?;
     let exported = events(&file, &options.events)?;
     let search = SearchPath::system(options.symfs.clone());
-    let survey = Survey::take(&file, search, progress).map_err(read)?;
+    let mut audience = Audience::new(exporters(options, &exported), exported);
+    // Where nothing moves and nobody asks for times, the first walk is enough.
+    let once = !options.correct && audience.folds();
+    let survey = Survey::take(&file, search, workers(options), progress, |survey, group| {
+        if once {
+            let at = survey.place(group.record, group.sample);
+            let how = Move { from: at, to: at, patch: None };
+            audience.show(survey, (group.record, group.sample), group.samples, how);
+        }
+    });
+    let survey = survey.map_err(read)?;
+    check_damage(options, &survey)?;
     let correction = match options.correct {
         true => threads(options.threads)?.install(|| correct::correct(&file, &survey, options, progress)),
         false => correct::nothing(&file, &survey),
     };
-    let mut second = Second::new(&survey, &correction, options.seed, exporters(options, &exported), exported);
+    let mut second = Second::new(&survey, &correction, options.seed, audience);
     let mut outputs = Vec::new();
     match &recording {
-        Some(to) => outputs.push(copy(&file, options, to, progress, &mut second)?),
+        Some(to) if once => outputs.push(copy(&file, options, to, progress, |_, _| None)?),
+        Some(to) => outputs.push(copy(&file, options, to, progress, |r, s| second.decide(&file, r, s))?),
+        None if once => {}
         None => watch(&file, progress, &mut second).map_err(read)?,
     }
     finish(&file, options, recording.as_deref(), &survey, &correction, second, outputs)
@@ -89,6 +114,21 @@ fn events(file: &PerfFile, names: &[String]) -> Result<Vec<bool>, Error> {
         }
     }
     Ok(file.attrs().iter().map(|a| names.is_empty() || names.iter().any(|n| is(a, n))).collect())
+}
+
+/// With `--strict`, damage is an error.
+fn check_damage(options: &Options, survey: &Survey) -> Result<(), Error> {
+    let damage: Vec<String> =
+        survey.warnings.iter().filter(|w| w.is_damage()).map(ToString::to_string).collect();
+    match damage.is_empty() || !options.strict {
+        true => Ok(()),
+        false => Err(Error::Damaged { path: options.input.clone(), damage: damage.join("; ") }),
+    }
+}
+
+/// Threads to read with.
+fn workers(options: &Options) -> usize {
+    options.threads.or_else(|| Some(std::thread::available_parallelism().ok()?.get())).unwrap_or(1)
 }
 
 fn threads(wanted: Option<usize>) -> Result<rayon::ThreadPool, Error> {
@@ -117,10 +157,9 @@ fn copy(
     options: &Options,
     to: &Path,
     progress: &dyn Progress,
-    second: &mut Second<'_>,
+    decide: impl FnMut(&perfdata::Record<'_>, &perfdata::Sample<'_>) -> Option<perfdata::Patch>,
 ) -> Result<Output, Error> {
     let existing = if options.force { Existing::Replace } else { Existing::Refuse };
-    let decide = |record: &perfdata::Record<'_>, sample: &perfdata::Sample<'_>| second.decide(record, sample);
     Ok(write_recording((file, &options.input), (to, existing), progress, decide)?.0)
 }
 
@@ -131,7 +170,7 @@ fn watch(file: &PerfFile, progress: &dyn Progress, second: &mut Second<'_>) -> R
     let (mut shown, mut count) = (0, 0u32);
     while let Some(record) = records.next()? {
         if let Some(sample) = file.sample(&record).ok().flatten() {
-            second.decide(&record, &sample);
+            second.decide(file, &record, &sample);
         }
         count = count.wrapping_add(1);
         if count.is_multiple_of(4096) {
@@ -158,11 +197,11 @@ fn finish(
     let mut names = ImageNames::new(&survey.images, &mut symbolizer);
     let mut context = Context { attrs: file.attrs(), features: file.features(), names: &mut names };
     if let Some(path) = &options.csv {
-        let rows = summary::rows(&second.tally, correction);
+        let rows = summary::rows(&second.audience.tally, correction);
         outputs.push(Output::staged(path, Existing::Replace, |out| write_csv(rows, &mut context, out))?);
     }
     let paths = [&options.pprof, &options.firefox, &options.folded].into_iter().flatten();
-    for (path, exporter) in paths.zip(std::mem::take(&mut second.exporters)) {
+    for (path, exporter) in paths.zip(std::mem::take(&mut second.audience.exporters)) {
         outputs.push(Output::staged(path, Existing::Replace, |out| exporter.finish(&mut context, out))?);
     }
     let report = summary::report(options, recording, survey, correction, &second, &mut context);

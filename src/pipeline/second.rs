@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
+use super::audience::{Audience, Move};
 use super::correct::Correction;
 use super::survey::{CellIx, Survey, when};
-use super::tally::{Spot, Tally};
 use crate::attribute::{Dealer, Route};
-use crate::export::{CorrectedSample, Exporter, FrameKind, StackFrame};
 use crate::image::Location;
-use crate::perfdata::{Callchain, Patch, Record, Sample};
+use crate::perfdata::{Patch, PerfFile, Reads, Record, Sample};
 
 /// Decides on samples, one by one, in the order of the file.
 pub struct Second<'a> {
@@ -16,11 +15,9 @@ pub struct Second<'a> {
     correction: &'a Correction,
     seed: u64,
     dealers: HashMap<CellIx, Dealer>,
-    /// Formats that are made from samples, and whether each event goes there.
-    pub exporters: Vec<Box<dyn Exporter>>,
-    exported: Vec<bool>,
-    /// What stood where.
-    pub tally: Tally,
+    reads: Reads,
+    /// Who sees them.
+    pub audience: Audience,
     /// Samples that were to move but could not: their process does not show the place, or their record would get too long.
     pub stuck: u64,
 }
@@ -32,28 +29,22 @@ struct Decision {
 }
 
 impl<'a> Second<'a> {
-    /// `exported` says for each event whether the exporters get its samples.
-    pub fn new(
-        survey: &'a Survey,
-        correction: &'a Correction,
-        seed: u64,
-        exporters: Vec<Box<dyn Exporter>>,
-        exported: Vec<bool>,
-    ) -> Second<'a> {
-        let dealers = HashMap::new();
-        Second { survey, correction, seed, dealers, exporters, exported, tally: Tally::default(), stuck: 0 }
+    /// `audience` sees every sample.
+    pub fn new(survey: &'a Survey, correction: &'a Correction, seed: u64, audience: Audience) -> Second<'a> {
+        let (dealers, reads) = (HashMap::new(), Reads::default());
+        Second { survey, correction, seed, dealers, reads, audience, stuck: 0 }
     }
 
     /// What to change in a sample.
-    pub fn decide(&mut self, record: &Record<'_>, sample: &Sample<'_>) -> Option<Patch> {
+    pub fn decide(&mut self, file: &PerfFile, record: &Record<'_>, sample: &Sample<'_>) -> Option<Patch> {
         let from = self.survey.place(record, sample);
         let decision = from.and_then(|from| self.deal(record, sample, from));
-        let spot = |at: Option<Location>| at.map_or(Spot::Bare(sample.ip), Spot::At);
         let to = decision.as_ref().map_or(from, |d| Some(d.to));
-        self.tally.count(sample.attr, sample.period, spot(from), spot(to));
-        if !self.exporters.is_empty() && self.exported.get(sample.attr.0 as usize) == Some(&true) {
-            self.export(record, sample, decision.as_ref(), from != to);
-        }
+        let how = Move { from, to, patch: decision.as_ref().map(|d| &d.patch) };
+        let Second { survey, reads, audience, .. } = self;
+        reads.split(file, sample, |attr, period| {
+            audience.show(survey, (record, &Sample { attr, period, ..*sample }), 1, how);
+        });
         decision.map(|d| d.patch)
     }
 
@@ -88,7 +79,7 @@ impl<'a> Second<'a> {
         if let Some(start) = places.iter().position(|p| *p == from)
             && places[start.min(to)..=start.max(to)].windows(2).all(|w| w[0] < w[1])
         {
-            self.tally.step(sample.attr, start.abs_diff(to) as u64);
+            self.audience.tally.step(sample.attr, start.abs_diff(to) as u64);
         }
     }
 
@@ -117,45 +108,6 @@ impl<'a> Second<'a> {
             }
         }
         patch.fits(record, sample).then_some(patch)
-    }
-
-    fn export(&mut self, record: &Record<'_>, sample: &Sample<'_>, decision: Option<&Decision>, moved: bool) {
-        let stack = self.stack(record, sample, decision.map(|d| &d.patch));
-        let corrected = CorrectedSample {
-            attr: sample.attr,
-            pid: sample.pid,
-            tid: sample.tid,
-            time: sample.time,
-            cpu: sample.cpu,
-            comm: self.survey.spaces.comm(sample.pid, sample.tid, when(record, sample)),
-            weight: sample.period,
-            stack: &stack,
-            moved,
-        };
-        self.exporters.iter_mut().for_each(|e| e.sample(&corrected));
-    }
-
-    /// The sample's frames as they are after `patch`.
-    fn stack(&self, record: &Record<'_>, sample: &Sample<'_>, patch: Option<&Patch>) -> Vec<StackFrame> {
-        let mut mode = sample.mode;
-        let own = sample.callchain.part(sample.mode).unwrap_or(0..0);
-        let drop = patch.map_or(0, |p| p.drop);
-        let mut addresses = vec![(patch.map_or(sample.ip, |p| p.ip), mode)];
-        addresses.extend(patch.iter().flat_map(|p| p.push.iter().skip(1)).map(|&back| (back, mode)));
-        for (ix, entry) in sample.callchain.iter().enumerate() {
-            if Callchain::is_marker(entry) {
-                mode = Callchain::mode_of(entry).unwrap_or(mode);
-            } else if !(own.contains(&ix) && ix < own.start + drop.max(1)) {
-                addresses.push((entry, mode));
-            }
-        }
-        let frame = |(depth, (address, mode)): (usize, (u64, _))| {
-            let mapped = self.survey.spaces.resolve(mode, sample.pid, when(record, sample), address);
-            let location = mapped.and_then(|m| self.survey.images.location(&m));
-            let kind = if depth == 0 { FrameKind::Leaf } else { FrameKind::Return };
-            StackFrame { address, mode, location, kind }
-        };
-        addresses.into_iter().enumerate().map(frame).collect()
     }
 }
 

@@ -55,15 +55,20 @@ pub fn report(
     second: &Second<'_>,
     context: &mut Context<'_>,
 ) -> Report {
-    let events =
-        (0..survey.events.len()).map(|ix| event(ix, survey, correction, &second.tally, context)).collect();
-    let mut warnings = survey.warnings.clone();
+    let events = (0..survey.events.len())
+        .map(|ix| event(ix, survey, correction, &second.audience.tally, context))
+        .collect();
+    let mut warnings: Vec<String> = survey.warnings.iter().map(ToString::to_string).collect();
     let mut warn = |n: u64, what: &str| {
         if n > 0 {
             warnings.push(format!("{n} samples {what}"));
         }
     };
-    warn(survey.undecodable, "could not be decoded and were copied as they are");
+    warn(survey.losses.undecodable, "could not be decoded and were copied as they are");
+    warn(
+        survey.losses.unknown,
+        "are of events that the recording does not describe and were copied as they are",
+    );
     warn(second.stuck, "could not be moved where they belong and were left where they stand");
     Report {
         version: env!("CARGO_PKG_VERSION").into(),
@@ -75,7 +80,8 @@ pub fn report(
         solver: options.solver,
         model: correction.model.clone(),
         samples: survey.samples,
-        lost: survey.lost,
+        lost: survey.losses.lost,
+        throttled: survey.losses.throttled,
         events,
         regions: correction.regions.clone(),
         missing: missing(survey),
@@ -165,7 +171,7 @@ fn holder(survey: &Survey, spot: Spot, context: &mut Context<'_>) -> Holder {
     let Spot::At(at) = spot else { return Holder::Nowhere };
     let start = match survey.images.get(at.image).function_at(at.svma) {
         Some(function) => Some(function.start),
-        None => context.names.symbol(at).map(|symbol| symbol.start),
+        None => context.names.function(at).map(|symbol| symbol.start),
     };
     match start {
         Some(svma) => Holder::Function(Location { svma, ..at }),
@@ -175,7 +181,7 @@ fn holder(survey: &Survey, spot: Spot, context: &mut Context<'_>) -> Holder {
 
 fn share(holder: Holder, holding: &Holding, total: f64, context: &mut Context<'_>) -> FunctionShare {
     let (symbol, image) = match holder {
-        Holder::Function(at) => (context.names.symbol(at), Some(at.image)),
+        Holder::Function(at) => (context.names.function(at), Some(at.image)),
         Holder::Image(image) => (None, Some(image)),
         Holder::Nowhere => (None, None),
     };

@@ -2,10 +2,18 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
+use linux_perf_event_reader::constants::PERF_RECORD_SAMPLE;
+
+use super::equal::{Branch, Group};
+use super::fold::fold;
 use crate::image::{AddressSpaces, Images, Location, Mapped, SearchPath, When};
-use crate::perfdata::{AttrIx, Error, PerfFile, Record, Sample, Sideband};
+use crate::perfdata::{AttrIx, Checkpoint, Error, PerfFile, Record, Sample, Sideband, Warning};
 use crate::progress::{Progress, Stage};
+
+/// Bytes of the file that one thread folds at a time, at least and at most. They decide nothing but speed and memory.
+const STRETCH: (u64, u64) = (16 << 20, 256 << 20);
 
 /// Callers of a sample that are told apart.
 const DEPTH: usize = 4;
@@ -52,12 +60,39 @@ pub struct EventCount {
     pub exact: u64,
     /// How many stand where nothing is known to be mapped, or outside user space.
     pub elsewhere: u64,
+    /// How many are values of its counter read at the samples of its group's leader.
+    pub led: u64,
+}
+
+/// What a recording says is missing from it, or could not be understood.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Losses {
+    /// Records and samples that the kernel or the hardware says it dropped.
+    pub lost: u64,
+    /// How often sampling came too fast and was stopped for a while.
+    pub throttled: u64,
+    /// Samples that could not be decoded.
+    pub undecodable: u64,
+    /// Samples of events that are not in the recording.
+    pub unknown: u64,
+}
+
+impl Losses {
+    fn note(&mut self, sideband: &Sideband) {
+        match sideband {
+            Sideband::Lost { n, .. } | Sideband::LostSamples { n, .. } => {
+                self.lost = self.lost.saturating_add(*n);
+            }
+            Sideband::Throttle { .. } => self.throttled += 1,
+            _ => {}
+        }
+    }
 }
 
 /// Everything the first walk finds.
 pub struct Survey {
     /// Who mapped what when.
-    pub spaces: AddressSpaces,
+    pub spaces: Arc<AddressSpaces>,
     /// The binaries.
     pub images: Images,
     /// Samples with a place, folded; ordered by first appearance.
@@ -70,76 +105,68 @@ pub struct Survey {
     pub branches: HashMap<(Location, Location), u64>,
     /// All samples.
     pub samples: u64,
-    /// Samples that the kernel or the hardware says it dropped.
-    pub lost: u64,
-    /// Samples that could not be decoded.
-    pub undecodable: u64,
+    /// What is missing.
+    pub losses: Losses,
     /// What was tolerated.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
     by_key: HashMap<(AttrIx, Location, ContextIx), CellIx>,
     by_context: HashMap<Context, ContextIx>,
 }
 
 impl Survey {
-    /// Walks `file` twice: for what was mapped, then for the samples.
-    pub fn take(file: &PerfFile, search: SearchPath, progress: &dyn Progress) -> Result<Survey, Error> {
+    /// Walks `file` twice: for what was mapped, then for the samples. `see` is shown each distinct one of those.
+    pub fn take(
+        file: &PerfFile,
+        search: SearchPath,
+        threads: usize,
+        progress: &dyn Progress,
+        mut see: impl FnMut(&Survey, &Group<'_>),
+    ) -> Result<Survey, Error> {
         progress.start(Stage::Read, 2 * file.data_len());
-        let mut spaces = AddressSpaces::new();
-        let mut lost = 0;
-        walk(file, progress, |record| {
-            if let Some(sideband) = file.sideband(record) {
-                if let Sideband::Lost { n, .. } | Sideband::LostSamples { n, .. } = sideband {
-                    lost += n;
-                }
-                spaces.record(record.ordinal, &sideband);
-            }
-        })?;
-        spaces.seal();
-        let images = Images::new(&spaces, &file.features().build_ids, search);
+        let (spaces, mut losses, cuts) = walk(file, threads, progress)?;
+        let spaces = Arc::new(spaces);
         let mut survey = Survey {
-            spaces,
-            images,
+            images: Images::new(&spaces, &file.features().build_ids, search),
+            spaces: spaces.clone(),
             cells: Vec::new(),
             contexts: Vec::new(),
             events: vec![EventCount::default(); file.attrs().len()],
             branches: HashMap::new(),
             samples: 0,
-            lost,
-            undecodable: 0,
+            losses: Losses::default(),
             warnings: Vec::new(),
             by_key: HashMap::new(),
             by_context: HashMap::new(),
         };
-        let warnings = walk(file, progress, |record| {
-            if record.kind == linux_perf_event_reader::constants::PERF_RECORD_SAMPLE {
-                survey.fold(file, record);
-            }
+        let warnings = fold((file, &spaces), &cuts, threads, progress, |batch| {
+            losses.undecodable += batch.undecodable;
+            losses.unknown += batch.unknown;
+            survey.samples += batch.taken;
+            batch.groups(file, |group| {
+                survey.fold(&group);
+                see(&survey, &group);
+            });
+            batch.branches().iter().for_each(|(branch, at, n)| survey.fold_branch(branch, *at, *n));
         })?;
-        survey.warnings = warnings;
+        (survey.warnings, survey.losses) = (file.warnings().to_vec(), losses);
+        survey.warnings.extend(warnings);
         progress.finish(Stage::Read);
         Ok(survey)
     }
 
-    fn fold(&mut self, file: &PerfFile, record: &Record<'_>) {
-        let sample = match file.sample(record) {
-            Ok(Some(sample)) => sample,
-            _ => {
-                self.undecodable += 1;
-                return;
-            }
-        };
-        self.samples += 1;
-        let exact = u64::from(sample.exact);
-        let place = self.place(record, &sample);
+    fn fold(&mut self, group: &Group<'_>) {
+        let Group { record, sample, samples, led } = *group;
+        let exact = if sample.exact { samples } else { 0 };
+        let place = self.place(record, sample);
         if let Some(event) = self.events.get_mut(sample.attr.0 as usize) {
-            event.samples += 1;
+            event.samples += samples;
             event.weight = event.weight.saturating_add(sample.period);
             event.exact += exact;
-            event.elsewhere += u64::from(place.is_none());
+            event.elsewhere += if place.is_none() { samples } else { 0 };
+            event.led += if led { samples } else { 0 };
         }
-        self.fold_branches(record, &sample);
         let Some(at) = place else { return };
-        let context = self.context(record, &sample);
+        let context = self.context(record, sample);
         let next = self.contexts.len() as ContextIx;
         let context = match self.by_context.get(&context) {
             Some(&known) => known,
@@ -155,9 +182,17 @@ impl Survey {
             self.cells.push(Cell { attr: sample.attr, at, context, samples: 0, weight: 0, exact: 0 });
         }
         let cell = &mut self.cells[ix as usize];
-        cell.samples += 1;
+        cell.samples += samples;
         cell.weight = cell.weight.saturating_add(sample.period);
         cell.exact += exact;
+    }
+
+    fn fold_branch(&mut self, branch: &Branch, at: When, n: u64) {
+        let place =
+            |address| self.images.location(&self.spaces.resolve(branch.mode, branch.pid, at, address)?);
+        if let (Some(from), Some(to)) = (place(branch.from), place(branch.to)) {
+            *self.branches.entry((from, to)).or_default() += n;
+        }
     }
 
     /// Where a sample stands in its binary.
@@ -187,15 +222,6 @@ impl Survey {
             unwound: sample.has_user_stack && sample.user_regs.is_some(),
         }
     }
-
-    fn fold_branches(&mut self, record: &Record<'_>, sample: &Sample<'_>) {
-        for branch in sample.branches.iter() {
-            let place = |address| self.images.location(&self.mapped(record, sample, address)?);
-            if let (Some(from), Some(to)) = (place(branch.from), place(branch.to)) {
-                *self.branches.entry((from, to)).or_default() += 1;
-            }
-        }
-    }
 }
 
 /// When a sample was taken.
@@ -203,24 +229,35 @@ pub fn when(record: &Record<'_>, sample: &Sample<'_>) -> When {
     When { time: sample.time, ordinal: record.ordinal }
 }
 
-/// Shows every record; returns what was tolerated on the way.
+/// Finds what was mapped when, what was lost, and where to cut the file for the walk over its samples.
 fn walk(
     file: &PerfFile,
+    threads: usize,
     progress: &dyn Progress,
-    mut visit: impl FnMut(&Record<'_>),
-) -> Result<Vec<String>, Error> {
+) -> Result<(AddressSpaces, Losses, Vec<Checkpoint>), Error> {
+    let (mut spaces, mut losses, mut cuts) = (AddressSpaces::new(), Losses::default(), Vec::new());
     let mut records = file.records()?;
-    let mut shown = 0;
-    let mut count = 0u32;
+    let stretch = (file.data_len() / (2 * threads as u64)).clamp(STRETCH.0, STRETCH.1);
+    let (mut shown, mut count, mut cut) = (0, 0u32, stretch);
     while let Some(record) = records.next()? {
-        visit(&record);
-        count += 1;
+        if record.kind != PERF_RECORD_SAMPLE
+            && let Some(sideband) = file.sideband(&record)
+        {
+            losses.note(&sideband);
+            spaces.record(record.ordinal, &sideband);
+        }
+        count = count.wrapping_add(1);
         if count.is_multiple_of(4096) {
             let position = records.position();
             progress.advance(Stage::Read, position - shown);
             shown = position;
+            if position >= cut && !file.has_reads() {
+                cuts.extend(records.checkpoint());
+                cut = position + stretch;
+            }
         }
     }
     progress.advance(Stage::Read, records.position() - shown);
-    Ok(file.warnings().iter().chain(records.warnings()).map(ToString::to_string).collect())
+    spaces.seal();
+    Ok((spaces, losses, cuts))
 }

@@ -42,21 +42,21 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts a sample.
-    pub fn count(&mut self, attr: AttrIx, weight: u64, from: Spot, to: Spot) {
+    /// Counts samples of an event: how many, and the sum of their periods.
+    pub fn count(&mut self, (attr, samples, weight): (AttrIx, u64, u64), from: Spot, to: Spot) {
         let before = self.spots.entry((attr, from)).or_default();
-        before.raw_samples += 1;
+        before.raw_samples += samples;
         before.raw_weight = before.raw_weight.saturating_add(weight);
         let after = self.spots.entry((attr, to)).or_default();
-        after.fixed_samples += 1;
+        after.fixed_samples += samples;
         after.fixed_weight = after.fixed_weight.saturating_add(weight);
         if from != to {
-            *self.moved.entry(attr).or_default() += 1;
+            *self.moved.entry(attr).or_default() += samples;
             if let (Spot::At(from), Spot::At(to)) = (from, to)
                 && from.image == to.image
             {
                 let distance = from.svma.0.abs_diff(to.svma.0);
-                *self.bytes.entry(attr).or_default().entry(distance).or_default() += 1;
+                *self.bytes.entry(attr).or_default().entry(distance).or_default() += samples;
             }
         }
     }
@@ -96,9 +96,9 @@ mod tests {
     fn totals_are_kept_and_distances_are_of_those_that_moved() {
         let at = |a| Spot::At(Location { image: ImageId(0), svma: Svma(a) });
         let mut tally = Tally::default();
-        tally.count(AttrIx(0), 10, at(8), at(4));
-        tally.count(AttrIx(0), 10, at(8), at(8));
-        tally.count(AttrIx(0), 10, Spot::Bare(1), Spot::Bare(1));
+        tally.count((AttrIx(0), 1, 10), at(8), at(4));
+        tally.count((AttrIx(0), 1, 10), at(8), at(8));
+        tally.count((AttrIx(0), 1, 10), Spot::Bare(1), Spot::Bare(1));
         let sum = |f: fn(&Count) -> u64| tally.spots.values().map(f).sum::<u64>();
         assert_eq!((sum(|c| c.raw_weight), sum(|c| c.fixed_weight)), (30, 30));
         assert_eq!(tally.moved[&AttrIx(0)], 1);

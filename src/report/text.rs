@@ -30,6 +30,7 @@ fn head(report: &Report, style: &Style) -> String {
     }
     let mut facts = vec![counted(report.samples, "sample")];
     facts.extend((report.lost > 0).then(|| format!("{} lost while recording", count(report.lost))));
+    facts.extend((report.throttled > 0).then(|| format!("throttled {} times", count(report.throttled))));
     facts.extend(report.corrected.then(|| format!("solver {}, seed {}", report.solver, report.seed)));
     let facts = wrap(&facts.join(" · "), 0, style.columns());
     let model = report.model.as_ref().map(|m| wrap(&model(m), 0, style.columns())).unwrap_or_default();

@@ -1,0 +1,9 @@
+//! Decodes instructions, and builds and links the graphs over them.
+#![no_main]
+
+#[path = "../../tests/drive/mod.rs"]
+mod drive;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    drop(drive::code(bytes));
+});

@@ -1,0 +1,95 @@
+//! Those who see the samples where they belong: the formats, and the table of what stands where.
+
+use super::survey::{Survey, when};
+use super::tally::{Spot, Tally};
+use crate::export::{CorrectedSample, Exporter, FrameKind, StackFrame};
+use crate::image::Location;
+use crate::perfdata::{Callchain, Patch, Record, Sample};
+
+/// Formats that are made from samples, and counts.
+pub struct Audience {
+    /// The formats.
+    pub exporters: Vec<Box<dyn Exporter>>,
+    /// What stood where.
+    pub tally: Tally,
+    exported: Vec<bool>,
+}
+
+/// What becomes of a sample.
+#[derive(Clone, Copy, Default)]
+pub struct Move<'a> {
+    /// Where it stood.
+    pub from: Option<Location>,
+    /// Where it stands.
+    pub to: Option<Location>,
+    /// How its record changes.
+    pub patch: Option<&'a Patch>,
+}
+
+impl Audience {
+    /// `exported` says for each event whether the formats get its samples.
+    pub fn new(exporters: Vec<Box<dyn Exporter>>, exported: Vec<bool>) -> Audience {
+        Audience { exporters, tally: Tally::default(), exported }
+    }
+
+    /// Whether all formats can do with equal samples taken together.
+    pub fn folds(&self) -> bool {
+        self.exporters.iter().all(|exporter| exporter.folds())
+    }
+
+    /// Shows `samples` equal samples, whose periods are summed up in the one given.
+    pub fn show(
+        &mut self,
+        survey: &Survey,
+        (record, sample): (&Record<'_>, &Sample<'_>),
+        samples: u64,
+        how: Move<'_>,
+    ) {
+        let spot = |at: Option<Location>| at.map_or(Spot::Bare(sample.ip), Spot::At);
+        self.tally.count((sample.attr, samples, sample.period), spot(how.from), spot(how.to));
+        if self.exporters.is_empty() || self.exported.get(sample.attr.0 as usize) != Some(&true) {
+            return;
+        }
+        let stack = stack(survey, record, sample, how.patch);
+        let corrected = CorrectedSample {
+            attr: sample.attr,
+            pid: sample.pid,
+            tid: sample.tid,
+            time: sample.time,
+            cpu: sample.cpu,
+            comm: survey.spaces.comm(sample.pid, sample.tid, when(record, sample)),
+            weight: sample.period,
+            stack: &stack,
+            moved: how.from != how.to,
+        };
+        self.exporters.iter_mut().for_each(|e| e.sample(&corrected));
+    }
+}
+
+/// The sample's frames as they are after `patch`.
+fn stack(
+    survey: &Survey,
+    record: &Record<'_>,
+    sample: &Sample<'_>,
+    patch: Option<&Patch>,
+) -> Vec<StackFrame> {
+    let mut mode = sample.mode;
+    let own = sample.callchain.part(sample.mode).unwrap_or(0..0);
+    let drop = patch.map_or(0, |p| p.drop);
+    let mut addresses = vec![(patch.map_or(sample.ip, |p| p.ip), mode)];
+    addresses.extend(patch.iter().flat_map(|p| p.push.iter().skip(1)).map(|&back| (back, mode)));
+    for (ix, entry) in sample.callchain.iter().enumerate() {
+        if Callchain::is_marker(entry) {
+            mode = Callchain::mode_of(entry).unwrap_or(mode);
+        } else if !(own.contains(&ix) && ix < own.start + drop.max(1)) {
+            addresses.push((entry, mode));
+        }
+    }
+    let frame = |(depth, (address, mode)): (usize, (u64, _))| {
+        let mapped = survey.spaces.resolve(mode, sample.pid, when(record, sample), address);
+        let location = mapped.and_then(|m| survey.images.location(&m));
+        let kind = if depth == 0 { FrameKind::Leaf } else { FrameKind::Return };
+        StackFrame { address, mode, location, kind }
+    };
+    addresses.into_iter().enumerate().map(frame).collect()
+}

@@ -1,0 +1,260 @@
+//! Samples that differ in nothing but their time, counted: what is true of one is looked up once for all.
+//!
+//! In: samples, one by one. Out: in the order of first appearance each distinct one, as the record it was first seen in, with
+//! how many there were. It knows nothing of what is looked up.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::ops::Range;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use linux_perf_event_reader::constants::PERF_RECORD_SAMPLE as SAMPLE;
+
+use super::survey::when;
+use crate::image::{AddressSpaces, Era, Eras, When};
+use crate::perfdata::{AttrIx, CpuMode, Glance, PerfFile, Reads, Record, Sample};
+
+/// Bytes of records held at a time: what has more that is distinct comes in several batches.
+const HELD: usize = 8 << 20;
+
+/// The part of a key's first word that is the length of the chain.
+const CHAIN: u64 = 0xffff_ffff;
+
+/// Whose sample it is, of what kind and when.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+struct Who {
+    attr: AttrIx,
+    misc: u16,
+    unwound: bool,
+    pid: i32,
+    era: Era,
+}
+
+/// What is wanted of a distinct sample once, at the end.
+struct First {
+    /// Where in the batch its words stand.
+    at: u32,
+    /// Where in the batch its record stands.
+    record: Range<usize>,
+    attr: AttrIx,
+    misc: u16,
+    /// The event that its record is of: that of the sample, or the leader of the sample's group.
+    of: Option<AttrIx>,
+    offset: u64,
+    part: usize,
+    ordinal: u64,
+}
+
+/// A branch that was taken, seen from one process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Branch {
+    /// Address of the branch.
+    pub from: u64,
+    /// Address it went to.
+    pub to: u64,
+    /// Mode of the sample.
+    pub mode: CpuMode,
+    /// Process.
+    pub pid: i32,
+    era: Era,
+}
+
+/// Distinct samples and branches, in the order of their first appearance.
+#[derive(Default)]
+pub struct Batch {
+    firsts: Vec<First>,
+    /// For each distinct sample, side by side because they are looked at together: how many there are, the sum of their
+    /// periods, and the key, which is whose it is and how long the chain, the address, and the chain.
+    words: Vec<u64>,
+    records: Vec<u8>,
+    branches: Vec<(Branch, When, u64)>,
+    /// Samples that were decoded.
+    pub taken: u64,
+    /// Samples that could not be decoded.
+    pub undecodable: u64,
+    /// Samples of events that are not in the recording.
+    pub unknown: u64,
+}
+
+/// Several equal samples.
+pub struct Group<'a> {
+    /// The record of the first.
+    pub record: &'a Record<'a>,
+    /// The first, with the sum of their periods.
+    pub sample: &'a Sample<'a>,
+    /// How many there are.
+    pub samples: u64,
+    /// Whether they are values of a counter, read at samples of another event.
+    pub led: bool,
+}
+
+impl Batch {
+    /// Shows every distinct sample.
+    pub fn groups(&self, file: &PerfFile, mut show: impl FnMut(Group<'_>)) {
+        for first in &self.firsts {
+            let (samples, weight) = (self.words[first.at as usize], self.words[first.at as usize + 1]);
+            let First { ordinal, offset, part, misc, of: attr, .. } = *first;
+            let (kind, bytes) = (SAMPLE, &self.records[first.record.clone()]);
+            let record =
+                Record { ordinal, offset, part, kind, misc, bytes, compressed: false, payload: 0, attr };
+            if let Ok(Some(mut sample)) = file.sample(&record) {
+                (sample.attr, sample.period) = (first.attr, weight);
+                let led = attr != Some(sample.attr);
+                show(Group { record: &record, sample: &sample, samples, led });
+            }
+        }
+    }
+
+    /// Every distinct branch, when it was seen first, and how often.
+    pub fn branches(&self) -> &[(Branch, When, u64)] {
+        &self.branches
+    }
+}
+
+/// Finds what is equal.
+pub struct Equal<'a> {
+    file: &'a PerfFile,
+    eras: Eras<'a>,
+    reads: Reads,
+    hasher: DefaultHashBuilder,
+    /// A part of the hash, and where the words stand.
+    table: HashTable<(u32, u32)>,
+    whose: HashMap<Who, u32, DefaultHashBuilder>,
+    recent: Vec<(Who, u32)>,
+    by_branch: HashMap<Branch, u32, DefaultHashBuilder>,
+    batch: Batch,
+    key: Vec<u64>,
+}
+
+impl<'a> Equal<'a> {
+    /// Of samples of `file`, whose mappings are `spaces`.
+    pub fn new(file: &'a PerfFile, spaces: &'a AddressSpaces) -> Equal<'a> {
+        Equal {
+            file,
+            eras: Eras::new(spaces),
+            reads: Reads::default(),
+            hasher: DefaultHashBuilder::default(),
+            table: HashTable::new(),
+            whose: HashMap::default(),
+            recent: vec![(Who::default(), u32::MAX); Eras::SLOTS],
+            by_branch: HashMap::default(),
+            batch: Batch::default(),
+            key: Vec::new(),
+        }
+    }
+
+    /// Takes a sample in.
+    #[inline]
+    pub fn add(&mut self, record: &Record<'_>) {
+        if let Some(glance) = self.file.glance(record) {
+            return self.count(record, &glance, false);
+        }
+        match self.file.sample(record) {
+            Ok(Some(sample)) => self.count_all(record, &sample),
+            Ok(None) => self.batch.unknown += 1,
+            Err(_) => self.batch.undecodable += 1,
+        }
+    }
+
+    /// What was found so far, if it is much.
+    pub fn full(&mut self) -> Option<Batch> {
+        let Batch { firsts, words, records, branches, .. } = &self.batch;
+        let held = records.len() + 8 * words.len() + size_of::<First>() * firsts.len();
+        (held + size_of::<(Branch, When, u64)>() * branches.len() > HELD).then(|| self.take())
+    }
+
+    /// What was found since the last batch.
+    pub fn take(&mut self) -> Batch {
+        self.table.clear();
+        self.by_branch.clear();
+        self.whose.clear();
+        self.recent.fill((Who::default(), u32::MAX));
+        std::mem::take(&mut self.batch)
+    }
+
+    #[inline]
+    fn count(&mut self, record: &Record<'_>, sample: &Glance<'_>, unwound: bool) {
+        let (who, recent) = self.who(record, sample, unwound);
+        self.note(record, (who, recent), sample.period);
+    }
+
+    /// Also of what only some samples have: counter values, branches, registers.
+    fn count_all(&mut self, record: &Record<'_>, sample: &Sample<'_>) {
+        let Sample { attr, ip, pid, tid, time, period, callchain, .. } = *sample;
+        let glance = Glance { attr, ip, pid, tid, time, period, callchain };
+        let unwound = sample.has_user_stack && sample.user_regs.is_some();
+        let (who, recent) = self.who(record, &glance, unwound);
+        let mut reads = std::mem::take(&mut self.reads);
+        reads.split(self.file, sample, |attr, weight| {
+            self.note(record, (Who { attr, ..who }, recent), weight);
+        });
+        self.reads = reads;
+        for branch in sample.branches.iter() {
+            let seen = Branch { from: branch.from, to: branch.to, mode: sample.mode, pid, era: who.era };
+            self.note_branch(seen, when(record, sample));
+        }
+    }
+
+    /// Whose sample it is. The key is what else tells it from others.
+    #[inline]
+    fn who(&mut self, record: &Record<'_>, sample: &Glance<'_>, unwound: bool) -> (Who, usize) {
+        self.batch.taken += 1;
+        let Glance { attr, ip, pid, tid, time, callchain, .. } = *sample;
+        let (era, recent) = self.eras.of(pid, tid, When { time, ordinal: record.ordinal });
+        self.key.clear();
+        self.key.extend([callchain.len() as u64, ip]);
+        self.key.extend(callchain.iter());
+        (Who { attr, misc: record.misc, unwound, pid, era }, recent)
+    }
+
+    #[inline]
+    fn note(&mut self, record: &Record<'_>, (who, recent): (Who, usize), weight: u64) {
+        self.key[0] = self.key[0] & CHAIN | u64::from(self.number(who, recent)) << 32;
+        let key = &self.key[..];
+        let hash = self.hasher.hash_one(key);
+        let tag = (hash >> 32) as u32;
+        let Batch { firsts, words, records, .. } = &mut self.batch;
+        let same = |&(other, at): &(u32, u32)| {
+            let at = at as usize + 2;
+            tag == other && words[at..].iter().zip(key).all(|(a, b)| a == b)
+        };
+        if let Some(&(_, at)) = self.table.find(hash, same) {
+            words[at as usize] += 1;
+            words[at as usize + 1] = words[at as usize + 1].saturating_add(weight);
+            return;
+        }
+        let at = words.len() as u32;
+        words.extend([1, weight]);
+        words.extend(key);
+        let hash_of = |&(_, at): &(u32, u32)| {
+            let at = at as usize + 2;
+            self.hasher.hash_one(&words[at..at + 2 + (words[at] & CHAIN) as usize])
+        };
+        self.table.insert_unique(hash, (tag, at), hash_of);
+        let Record { ordinal, offset, part, misc, attr: of, .. } = *record;
+        let record_at = records.len()..records.len() + record.bytes.len();
+        records.extend_from_slice(record.bytes);
+        firsts.push(First { at, record: record_at, attr: who.attr, misc, of, offset, part, ordinal });
+    }
+
+    /// A number for whose sample it is.
+    #[inline]
+    fn number(&mut self, who: Who, recent: usize) -> u32 {
+        let recent = &mut self.recent[recent];
+        if recent.0 != who || recent.1 == u32::MAX {
+            let next = self.whose.len() as u32;
+            *recent = (who, *self.whose.entry(who).or_insert(next));
+        }
+        recent.1
+    }
+
+    fn note_branch(&mut self, branch: Branch, at: When) {
+        let branches = &mut self.batch.branches;
+        let next = branches.len() as u32;
+        let ix = *self.by_branch.entry(branch).or_insert(next);
+        if ix == next {
+            branches.push((branch, at, 0));
+        }
+        branches[ix as usize].2 += 1;
+    }
+}
