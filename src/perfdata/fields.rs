@@ -5,6 +5,9 @@ use linux_perf_event_reader::constants as c;
 use super::CpuMode;
 use super::bytes::{Endian, Words};
 
+/// `PERF_CONTEXT_USER_DEFERRED`, Linux 6.18.
+const USER_DEFERRED: u64 = -640i64 as u64;
+
 /// The call chain as stored: addresses, innermost first, with markers that tell the mode of what follows.
 ///
 /// What stands before the first marker is of the sample's own mode; old kernels and some tools write no marker at all.
@@ -35,6 +38,29 @@ impl<'a> Callchain<'a> {
     /// The entries in order, markers included.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator + Clone + use<'a> {
         self.0.iter()
+    }
+
+    /// The addresses in order, each with its index and its mode, which is `mode` before the first marker. Where the user's part
+    /// was put off to a later record (`CALLCHAIN_DEFERRED`), the number by which that is found is no address and left out.
+    pub fn frames(&self, mode: CpuMode) -> impl Iterator<Item = (usize, CpuMode, u64)> + use<'a> {
+        let (mut mode, mut entries) = (mode, self.iter().enumerate());
+        std::iter::from_fn(move || {
+            loop {
+                let (ix, entry) = entries.next()?;
+                if entry == USER_DEFERRED {
+                    entries.next();
+                } else if Self::is_marker(entry) {
+                    mode = Self::mode_of(entry).unwrap_or(mode);
+                } else {
+                    return Some((ix, mode, entry));
+                }
+            }
+        })
+    }
+
+    /// Whether the user's part was put off to a later record.
+    pub fn is_deferred(&self) -> bool {
+        self.iter().any(|entry| entry == USER_DEFERRED)
     }
 
     /// Whether an entry is a marker.
@@ -258,6 +284,18 @@ mod tests {
         assert_eq!(part(&[3, 4, c::PERF_CONTEXT_USER, 5], CpuMode::Kernel), Some(0..2));
         assert_eq!(part(&[], CpuMode::User), None);
         assert_eq!(part(&[c::PERF_CONTEXT_USER], CpuMode::User), Some(1..1));
+    }
+
+    #[test]
+    fn frames_have_the_mode_of_their_marker_and_leave_out_what_is_no_address() {
+        let words = bytes(&[7, c::PERF_CONTEXT_KERNEL, 1, 2, c::PERF_CONTEXT_USER, 3]);
+        let frames = |words: &[u8]| {
+            Callchain(Words::new(words, Endian::Little)).frames(CpuMode::User).collect::<Vec<_>>()
+        };
+        let (kernel, user) = (CpuMode::Kernel, CpuMode::User);
+        assert_eq!(frames(&words), [(0, user, 7), (2, kernel, 1), (3, kernel, 2), (5, user, 3)]);
+        let words = bytes(&[c::PERF_CONTEXT_KERNEL, 1, USER_DEFERRED, 99]);
+        assert_eq!(frames(&words), [(1, kernel, 1)]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::survey::{Survey, when};
 use super::tally::{Spot, Tally};
 use crate::export::{CorrectedSample, Exporter, FrameKind, StackFrame};
 use crate::image::Location;
-use crate::perfdata::{Callchain, Patch, Record, Sample};
+use crate::perfdata::{Patch, Record, Sample};
 
 /// Formats that are made from samples, and counts.
 pub struct Audience {
@@ -73,15 +73,12 @@ fn stack(
     sample: &Sample<'_>,
     patch: Option<&Patch>,
 ) -> Vec<StackFrame> {
-    let mut mode = sample.mode;
     let own = sample.callchain.part(sample.mode).unwrap_or(0..0);
     let drop = patch.map_or(0, |p| p.drop);
-    let mut addresses = vec![(patch.map_or(sample.ip, |p| p.ip), mode)];
-    addresses.extend(patch.iter().flat_map(|p| p.push.iter().skip(1)).map(|&back| (back, mode)));
-    for (ix, entry) in sample.callchain.iter().enumerate() {
-        if Callchain::is_marker(entry) {
-            mode = Callchain::mode_of(entry).unwrap_or(mode);
-        } else if !(own.contains(&ix) && ix < own.start + drop.max(1)) {
+    let mut addresses = vec![(patch.map_or(sample.ip, |p| p.ip), sample.mode)];
+    addresses.extend(patch.iter().flat_map(|p| p.push.iter().skip(1)).map(|&back| (back, sample.mode)));
+    for (ix, mode, entry) in sample.callchain.frames(sample.mode) {
+        if !(own.contains(&ix) && ix < own.start + drop.max(1)) {
             addresses.push((entry, mode));
         }
     }

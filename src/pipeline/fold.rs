@@ -96,3 +96,58 @@ impl Stretch<'_> {
         Ok(records.warnings().to_vec())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::image::AddressSpaces;
+    use crate::pipeline::survey::Survey;
+    use crate::progress::Silent;
+
+    /// Distinct samples in the order of their first appearance, with how many there are and the sum of their periods.
+    type Found = Vec<(Vec<u64>, u64, u64)>;
+
+    fn found(file: &PerfFile, spaces: &AddressSpaces, every: usize, threads: usize) -> Found {
+        let mut records = file.records().unwrap();
+        let (mut cuts, mut n) = (vec![], 0);
+        while records.next().unwrap().is_some() {
+            n += 1;
+            cuts.extend(records.checkpoint().filter(|_| n % every == 0));
+        }
+        let (mut order, mut counts) = (vec![], std::collections::HashMap::new());
+        fold((file, spaces), &cuts, threads, &Silent, |batch| {
+            batch.groups(file, |group| {
+                let head = [group.sample.ip, group.sample.attr.0.into()];
+                let key: Vec<u64> = head.into_iter().chain(group.sample.callchain.iter()).collect();
+                let count = counts.entry(key.clone()).or_insert((0, 0));
+                if count.0 == 0 {
+                    order.push(key);
+                }
+                (count.0, count.1) = (count.0 + group.samples, count.1 + group.sample.period);
+            });
+        })
+        .unwrap();
+        let of = |key: Vec<u64>| {
+            let (samples, weight) = counts[&key];
+            (key, samples, weight)
+        };
+        order.into_iter().map(of).collect()
+    }
+
+    #[test]
+    fn cuts_and_threads_change_nothing_of_what_is_found() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/perf");
+        for name in ["quipper-raw_callgraph_branch-3.4.data", "lpd-fibo.compressed2.pipe.data"] {
+            let file = PerfFile::open(&folder.join(name)).unwrap();
+            let survey = Survey::take(&file, Default::default(), &Silent).unwrap();
+            let whole = found(&file, &survey.spaces, usize::MAX, 1);
+            let total: u64 = whole.iter().map(|(_, samples, _)| samples).sum();
+            assert_eq!(total, survey.samples);
+            for (every, threads) in [(1, 3), (7, 1), (50, 4), (1000, 2)] {
+                assert_eq!(found(&file, &survey.spaces, every, threads), whole, "{name} {every} {threads}");
+            }
+        }
+    }
+}

@@ -78,7 +78,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, Error> 
     let mut audience = Audience::new(exporters(options, &exported), exported);
     // Where nothing moves and nobody asks for times, the first walk is enough.
     let once = !options.correct && audience.folds();
-    let survey = Survey::take(&file, search, workers(options), progress, |survey, group| {
+    let survey = Survey::take_and_show(&file, search, workers(options), progress, |survey, group| {
         if once {
             let at = survey.place(group.record, group.sample);
             let how = Move { from: at, to: at, patch: None };

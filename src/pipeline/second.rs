@@ -49,10 +49,10 @@ impl<'a> Second<'a> {
     }
 
     fn deal(&mut self, record: &Record<'_>, sample: &Sample<'_>, from: Location) -> Option<Decision> {
-        if sample.exact {
+        if sample.exact || self.correction.cells.is_empty() {
             return None;
         }
-        let cell = self.survey.cell_of(record, sample)?;
+        let cell = self.survey.cell_of(record, sample, from)?;
         let assigned = self.correction.cells.get(&cell)?;
         let seed = self.seed ^ (u64::from(cell) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let dealer = self.dealers.entry(cell).or_insert_with(|| Dealer::new(&assigned.shares, seed));

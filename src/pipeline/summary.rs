@@ -69,6 +69,10 @@ pub fn report(
         survey.losses.unknown,
         "are of events that the recording does not describe and were copied as they are",
     );
+    warn(
+        survey.losses.deferred,
+        "have callers in user space that later records tell, which are kept there but left out of stacks",
+    );
     warn(second.stuck, "could not be moved where they belong and were left where they stand");
     Report {
         version: env!("CARGO_PKG_VERSION").into(),

@@ -75,6 +75,8 @@ pub struct Losses {
     pub undecodable: u64,
     /// Samples of events that are not in the recording.
     pub unknown: u64,
+    /// Samples whose callers in user space are told by later records.
+    pub deferred: u64,
 }
 
 impl Losses {
@@ -114,8 +116,13 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Walks `file` twice: for what was mapped, then for the samples. `see` is shown each distinct one of those.
-    pub fn take(
+    /// Walks `file` twice, in one thread: for what was mapped, then for the samples.
+    pub fn take(file: &PerfFile, search: SearchPath, progress: &dyn Progress) -> Result<Survey, Error> {
+        Survey::take_and_show(file, search, 1, progress, |_, _| {})
+    }
+
+    /// The same in several threads. `see` is shown each distinct sample, in the order of the file.
+    pub fn take_and_show(
         file: &PerfFile,
         search: SearchPath,
         threads: usize,
@@ -148,7 +155,8 @@ impl Survey {
             });
             batch.branches().iter().for_each(|(branch, at, n)| survey.fold_branch(branch, *at, *n));
         })?;
-        (survey.warnings, survey.losses) = (file.warnings().to_vec(), losses);
+        survey.losses = Losses { deferred: survey.losses.deferred, ..losses };
+        survey.warnings = file.warnings().to_vec();
         survey.warnings.extend(warnings);
         progress.finish(Stage::Read);
         Ok(survey)
@@ -157,6 +165,7 @@ impl Survey {
     fn fold(&mut self, group: &Group<'_>) {
         let Group { record, sample, samples, led } = *group;
         let exact = if sample.exact { samples } else { 0 };
+        self.losses.deferred += if sample.callchain.is_deferred() { samples } else { 0 };
         let place = self.place(record, sample);
         if let Some(event) = self.events.get_mut(sample.attr.0 as usize) {
             event.samples += samples;
@@ -205,9 +214,8 @@ impl Survey {
         self.spaces.resolve(sample.mode, sample.pid, when(record, sample), address)
     }
 
-    /// The cell a sample was folded into.
-    pub fn cell_of(&self, record: &Record<'_>, sample: &Sample<'_>) -> Option<CellIx> {
-        let at = self.place(record, sample)?;
+    /// The cell a sample was folded into, which stands at `at`.
+    pub fn cell_of(&self, record: &Record<'_>, sample: &Sample<'_>, at: Location) -> Option<CellIx> {
         let context = *self.by_context.get(&self.context(record, sample))?;
         self.by_key.get(&(sample.attr, at, context)).copied()
     }

@@ -148,7 +148,13 @@ impl Tape<'_> {
 fn event(tape: &mut Tape<'_>) -> Sideband {
     let (what, time, pid, tid) = (tape.byte() % 5, tape.time(), tape.id(), tape.id());
     match what {
-        0 => Sideband::Comm(Comm { time, pid, tid, name: vec![tape.byte()], exec: tape.byte() % 2 == 0 }),
+        0 => Sideband::Comm(Comm {
+            time,
+            pid,
+            tid,
+            name: vec![tape.byte()],
+            exec: tape.byte().is_multiple_of(2),
+        }),
         1 => Sideband::Fork(Task { time, pid, ppid: tape.id(), tid, ptid: tape.id() }),
         2 => Sideband::Exit(Task { time, pid, ppid: tape.id(), tid, ptid: tape.id() }),
         _ => Sideband::Mmap(Mmap {
@@ -232,7 +238,7 @@ impl Linker for Alone {
 /// Decodes, finds blocks, dominators and loops, and links. Returns the number of instructions.
 pub fn code(bytes: &[u8]) -> usize {
     let (&first, bytes) = bytes.split_first().unwrap_or((&0, &[]));
-    let bitness = if first % 2 == 0 { Bitness::Bits64 } else { Bitness::Bits32 };
+    let bitness = if first.is_multiple_of(2) { Bitness::Bits64 } else { Bitness::Bits32 };
     let (source, end) = (Code(bytes, bitness), BASE + bytes.len() as u64);
     let known: Vec<u64> = (0..4).map(|n| BASE + u64::from(first) * n).collect();
     let middle = BASE + bytes.len() as u64 / 2;
