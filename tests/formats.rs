@@ -216,16 +216,8 @@ fn a_folder_recorded_by_perf_has_the_samples_that_perf_finds() {
 fn members_of_a_group_that_is_read_have_the_samples_that_perf_gives_them() {
     let folder = folder("formats-group");
     let data = folder.join("perf.data");
-    let args = [
-        "-e",
-        "{cpu-clock,page-faults,context-switches}:S",
-        "-F",
-        "999",
-        "--",
-        "sh",
-        "-c",
-        "ls -R /usr/share/doc >/dev/null",
-    ];
+    let events = "{cpu-clock,page-faults,context-switches}:S";
+    let args = ["-e", events, "-F", "1999", "--", "ls", "-lR", "/usr/share/doc", "/usr/lib"];
     let Some(()) = record(&data, &args) else { return };
     let lines = perf(&["script", "-f", "-F", "event,period", "-i", text(&data)]).out;
     let told = report(&folder, &["convert", "perf.data"]);
@@ -294,6 +286,24 @@ fn damage_is_told_in_a_line_or_with_strict_refused() {
     let ran = skidconv(&folder, &["convert", "cut.data", "--strict", "--folded", "out"]);
     assert_eq!((ran.code, ran.err.lines().count(), folder.join("out").exists()), (Some(1), 1, false));
     assert!(ran.err.contains("damaged recording: cut.data") && ran.err.contains(&end), "{}", ran.err);
+    // A sample whose callchain says that it is longer than the sample, and one of an unknown event.
+    let mut r = example(false);
+    let at = (104 + 3 * 8 + 2 * 152 + r.records[0].len()) as u64;
+    r.records[1][48..56].copy_from_slice(&1000u64.to_le_bytes());
+    r.records[3][8..16].copy_from_slice(&99u64.to_le_bytes());
+    fs::write(folder.join("odd.data"), r.file()).unwrap();
+    let told = report(&folder, &["convert", "odd.data"]);
+    let warnings = told["warnings"].as_array().unwrap();
+    assert_eq!((&told["samples"], warnings.len()), (&1.into(), 2));
+    assert!(
+        warnings[0]
+            .as_str()
+            .unwrap()
+            .contains(&format!("1 samples could not be decoded (the first at {at:#x})"))
+    );
+    assert!(warnings[1].as_str().unwrap().contains("does not describe (the first at 0x"));
+    let ran = skidconv(&folder, &["convert", "odd.data", "--strict", "--folded", "out"]);
+    assert!(ran.code == Some(1) && ran.err.contains("could not be decoded"), "{}", ran.err);
     fs::write(folder.join("whole.data"), &whole).unwrap();
     assert_eq!(skidconv(&folder, &["convert", "whole.data", "--strict", "--folded", "out"]).code, Some(0));
 }

@@ -10,7 +10,7 @@ use std::ops::Range;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use linux_perf_event_reader::constants::PERF_RECORD_SAMPLE as SAMPLE;
 
-use super::survey::when;
+use super::survey::{Passed, when};
 use crate::image::{AddressSpaces, Era, Eras, When};
 use crate::perfdata::{AttrIx, CpuMode, Glance, PerfFile, Reads, Record, Sample};
 
@@ -71,9 +71,9 @@ pub struct Batch {
     /// Samples that were decoded.
     pub taken: u64,
     /// Samples that could not be decoded.
-    pub undecodable: u64,
+    pub undecodable: Passed,
     /// Samples of events that are not in the recording.
-    pub unknown: u64,
+    pub unknown: Passed,
 }
 
 /// Several equal samples.
@@ -151,8 +151,8 @@ impl<'a> Equal<'a> {
         }
         match self.file.sample(record) {
             Ok(Some(sample)) => self.count_all(record, &sample),
-            Ok(None) => self.batch.unknown += 1,
-            Err(_) => self.batch.undecodable += 1,
+            Ok(None) => self.batch.unknown.note(record.offset),
+            Err(_) => self.batch.undecodable.note(record.offset),
         }
     }
 

@@ -118,8 +118,8 @@ fn events(file: &PerfFile, names: &[String]) -> Result<Vec<bool>, Error> {
 
 /// With `--strict`, damage is an error.
 fn check_damage(options: &Options, survey: &Survey) -> Result<(), Error> {
-    let damage: Vec<String> =
-        survey.warnings.iter().filter(|w| w.is_damage()).map(ToString::to_string).collect();
+    let found = survey.warnings.iter().filter(|w| w.is_damage()).map(ToString::to_string);
+    let damage: Vec<String> = found.chain(survey.losses.passed()).collect();
     match damage.is_empty() || !options.strict {
         true => Ok(()),
         false => Err(Error::Damaged { path: options.input.clone(), damage: damage.join("; ") }),

@@ -59,16 +59,12 @@ pub fn report(
         .map(|ix| event(ix, survey, correction, &second.audience.tally, context))
         .collect();
     let mut warnings: Vec<String> = survey.warnings.iter().map(ToString::to_string).collect();
+    warnings.extend(survey.losses.passed());
     let mut warn = |n: u64, what: &str| {
         if n > 0 {
             warnings.push(format!("{n} samples {what}"));
         }
     };
-    warn(survey.losses.undecodable, "could not be decoded and were copied as they are");
-    warn(
-        survey.losses.unknown,
-        "are of events that the recording does not describe and were copied as they are",
-    );
     warn(
         survey.losses.deferred,
         "have callers in user space that later records tell, which are kept there but left out of stacks",

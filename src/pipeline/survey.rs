@@ -64,6 +64,27 @@ pub struct EventCount {
     pub led: u64,
 }
 
+/// Samples that were passed over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// How many.
+    pub n: u64,
+    /// Where in its file the first stands.
+    pub first: u64,
+}
+
+impl Passed {
+    /// One more, at `offset`.
+    pub fn note(&mut self, offset: u64) {
+        self.add(Passed { n: 1, first: offset });
+    }
+
+    fn add(&mut self, later: Passed) {
+        self.first = if self.n == 0 { later.first } else { self.first };
+        self.n += later.n;
+    }
+}
+
 /// What a recording says is missing from it, or could not be understood.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Losses {
@@ -72,14 +93,24 @@ pub struct Losses {
     /// How often sampling came too fast and was stopped for a while.
     pub throttled: u64,
     /// Samples that could not be decoded.
-    pub undecodable: u64,
+    pub undecodable: Passed,
     /// Samples of events that are not in the recording.
-    pub unknown: u64,
+    pub unknown: Passed,
     /// Samples whose callers in user space are told by later records.
     pub deferred: u64,
 }
 
 impl Losses {
+    /// In words, what of the samples that are there cannot be used.
+    pub fn passed(&self) -> impl Iterator<Item = String> {
+        let words = |Passed { n, first }: Passed, what: &str| {
+            (n > 0)
+                .then(|| format!("{n} samples {what} (the first at {first:#x}) and were copied as they are"))
+        };
+        let unknown = words(self.unknown, "are of events that the recording does not describe");
+        words(self.undecodable, "could not be decoded").into_iter().chain(unknown)
+    }
+
     fn note(&mut self, sideband: &Sideband) {
         match sideband {
             Sideband::Lost { n, .. } | Sideband::LostSamples { n, .. } => {
@@ -146,8 +177,8 @@ impl Survey {
             by_context: HashMap::new(),
         };
         let warnings = fold((file, &spaces), &cuts, threads, progress, |batch| {
-            losses.undecodable += batch.undecodable;
-            losses.unknown += batch.unknown;
+            losses.undecodable.add(batch.undecodable);
+            losses.unknown.add(batch.unknown);
             survey.samples += batch.taken;
             batch.groups(file, |group| {
                 survey.fold(&group);
