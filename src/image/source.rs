@@ -9,8 +9,8 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// No section that is read whole may be larger: 1 GiB.
-const LARGEST_READ: u64 = 1 << 30;
+/// No section that is read whole may be larger: 256 MiB.
+const LARGEST_READ: u64 = 1 << 28;
 
 /// A file as it was when it was first opened.
 #[derive(Debug)]

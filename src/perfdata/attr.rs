@@ -5,6 +5,7 @@ use std::fs::File;
 use linux_perf_event_reader::constants as c;
 
 use super::bytes::Endian;
+use super::file::MOST_EVENTS;
 use super::header::{Header, Section};
 use super::names::event_name;
 use super::source::read_exact;
@@ -182,6 +183,9 @@ pub(super) fn read_attrs(
     let least = u64::from(c::PERF_ATTR_SIZE_VER0) + 16;
     if header.attr_size < least || header.attr_size > 1 << 16 {
         return Err(bad(format!("entries of {} bytes", header.attr_size)));
+    }
+    if size / header.attr_size > MOST_EVENTS {
+        return Err(bad(format!("{} events", size / header.attr_size)));
     }
     let mut budget = len / 8;
     let (mut attrs, mut rows) = (vec![], vec![]);

@@ -21,8 +21,11 @@ use super::source::read_exact;
 use super::stream::Stream;
 use super::{Attr, AttrIx, Error, Warning};
 
-/// A header section longer than this is not read: the longest of those used, the build-ids, is far shorter.
-const LONGEST_SECTION: u64 = 64 << 20;
+/// A header section longer than this is not read: the longest of those used, the build-ids, is far shorter. In memory a
+/// section may take six times as much.
+const LONGEST_SECTION: u64 = 16 << 20;
+/// Recordings of more events are refused: perf opens each of them on each processor.
+pub(super) const MOST_EVENTS: u64 = 1 << 16;
 
 /// A row of the table of header sections.
 #[derive(Clone, Copy, Debug)]

@@ -7,6 +7,7 @@ use linux_perf_data::Feature;
 
 use super::bytes::{Endian, Words, until_nul};
 use super::features::Features;
+use super::file::MOST_EVENTS;
 use super::header::{Header, Section};
 use super::walk::{RECORD_HEADER, Walk};
 use super::{Attr, Error, Warning, kinds};
@@ -38,6 +39,10 @@ impl Stream {
         while let Ok(Some(raw)) = walk.next(&mut Vec::new()) {
             let bytes = walk.bytes(&raw);
             match raw.kind {
+                kinds::HEADER_ATTR if found.attrs.len() as u64 == MOST_EVENTS => {
+                    let reason = format!("more than {MOST_EVENTS} events");
+                    return Err(Error::Attr { offset: raw.offset, reason });
+                }
                 kinds::HEADER_ATTR => found.attrs.push(read_attr(bytes, header.endian, raw.offset)?),
                 kinds::EVENT_UPDATE => names.extend(read_name(bytes, header.endian)),
                 kinds::HEADER_BUILD_ID => {
