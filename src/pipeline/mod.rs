@@ -16,6 +16,7 @@ use correct::Correction;
 use second::Second;
 use survey::Survey;
 
+use crate::code::Program;
 use crate::export::{
     self, Context, Existing, Exporter, Firefox, Folded, ImageNames, Output, Pprof, write_csv,
     write_recording, write_sidecar,
@@ -25,6 +26,7 @@ use crate::options;
 use crate::perfdata::{self, AttrIx, PerfFile};
 use crate::progress::{Progress, Stage};
 use crate::report::Report;
+use crate::solve::Solved;
 
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +60,15 @@ pub enum Error {
 
 /// Runs `options`: reads, corrects and writes, and tells what was done. Outputs appear together, at the end, or not at all.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, Error> {
+    run_watched(options, progress, &mut |_, _| {})
+}
+
+/// As [`run`]; `watch` is shown what was solved, if anything was, before samples are moved by it.
+pub fn run_watched(
+    options: &Options,
+    progress: &dyn Progress,
+    watch: &mut (dyn FnMut(&Program, &Solved) + Send),
+) -> Result<Report, Error> {
     let recording = options.check()?;
     let read = |source| Error::Read { path: options.input.clone(), source };
     let file = PerfFile::open(&options.input).map_err(read)?;
@@ -65,14 +76,16 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, Error> 
     let search = SearchPath::system(options.symfs.clone());
     let survey = Survey::take(&file, search, progress).map_err(read)?;
     let correction = match options.correct {
-        true => threads(options.threads)?.install(|| correct::correct(&file, &survey, options, progress)),
+        true => {
+            threads(options.threads)?.install(|| correct::correct(&file, &survey, options, progress, watch))
+        }
         false => correct::nothing(&file, &survey),
     };
     let mut second = Second::new(&survey, &correction, options.seed, exporters(options, &exported), exported);
     let mut outputs = Vec::new();
     match &recording {
         Some(to) => outputs.push(copy(&file, options, to, progress, &mut second)?),
-        None => watch(&file, progress, &mut second).map_err(read)?,
+        None => show(&file, progress, &mut second).map_err(read)?,
     }
     finish(&file, options, recording.as_deref(), &survey, &correction, second, outputs)
 }
@@ -125,7 +138,7 @@ fn copy(
 }
 
 /// Shows the samples to the exporters without writing a recording.
-fn watch(file: &PerfFile, progress: &dyn Progress, second: &mut Second<'_>) -> Result<(), perfdata::Error> {
+fn show(file: &PerfFile, progress: &dyn Progress, second: &mut Second<'_>) -> Result<(), perfdata::Error> {
     progress.start(Stage::Write, file.data_len());
     let mut records = file.records()?;
     let (mut shown, mut count) = (0, 0u32);

@@ -7,7 +7,10 @@
 //! what equation 3 leaves (algorithm 1; its line 13 stops when φ has *not* converged, a slip that is put right here).
 //!
 //! What the paper leaves open and how it is read here: the distribution of *F* is exp(−φ/2|E|) over a grid of its range,
-//! |E| being the variance of Poisson counts; loops beyond the cap are left out; a skid longer than a loop goes round again.
+//! |E| being the variance of Poisson counts; φ is stable when five sweeps have not bettered the least by a hundredth, and
+//! the answer is the **F** of that least; loops beyond the cap are left out; a skid longer than a loop goes round again; *S*
+//! is that of the file, or as given. Line 6 means all *F* but the one to be drawn. The paper's loops are inlined; where code
+//! calls, a circuit may return to behind another call than it came from.
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -218,15 +221,19 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Equation 1: for each instruction of a loop with these costs, after how many more the time `skid` is up. A loop without
-/// cost is passed by once.
+/// Equation 1: for each instruction of a loop with these costs, after how many more the time `skid` is up: none without
+/// skid (section 1.1). A loop without cost is passed by once.
 fn slips(costs: &[f64], skid: f64) -> Vec<usize> {
     let n = costs.len();
+    if skid <= 0.0 {
+        return vec![0; n];
+    }
     let round: f64 = costs.iter().sum();
     if round <= 0.0 {
         return vec![n; n];
     }
-    let left = skid % round;
+    // a whole number of rounds ends with the last instruction of one, not before the first of the next
+    let left = if skid % round > 0.0 { skid % round } else { round };
     let slip = |m: usize| {
         let mut spent = 0.0;
         let within = (1..=n).find(|k| {
@@ -249,5 +256,7 @@ mod tests {
         assert_eq!(slips(&[1.0, 1.0], 0.5), [1, 1]);
         assert_eq!(slips(&[1.0, 1.0], 4.5), [1, 1], "two whole rounds more");
         assert_eq!(slips(&[0.0, 0.0], 9.0), [2, 2]);
+        assert_eq!(slips(&[1.0, 1.0], 4.0), [2, 2], "S up to and with the sum of all costs");
+        assert_eq!(slips(&[1.0, 1.0], 0.0), [0, 0], "no skid, no slip");
     }
 }
