@@ -8,8 +8,8 @@
 //!
 //! What the paper leaves open and how it is read here: the distribution of *F* is exp(−φ/2|E|) over a grid of its range,
 //! |E| being the variance of Poisson counts; φ is stable when five sweeps have not bettered the least by a hundredth, and
-//! the answer is the **F** of that least; loops beyond the cap are left out; a skid longer than a loop goes round again; *S*
-//! is that of the file, or as given. Line 6 means all *F* but the one to be drawn. The paper's loops are inlined; where code
+//! the answer is the **F** of that least; where there are more loops than can be handled, the shortest through each transfer
+//! are taken, most sampled first; a skid longer than a loop goes round again; *S* is that of the file, or as given. Line 6 means all *F* but the one to be drawn. The paper's loops are inlined; where code
 //! calls, a circuit may return to behind another call than it came from.
 
 use rand::rngs::Xoshiro256PlusPlus;
@@ -19,7 +19,7 @@ use super::circuits::circuits;
 use crate::skid::region::By;
 use crate::skid::{Model, Rates, Region};
 
-/// Loops beyond so many are left out.
+/// Loops, at most.
 const MOST_LOOPS: usize = 64;
 /// Candidate values of an *F*.
 const GRID: usize = 24;
@@ -39,7 +39,10 @@ pub struct Loops {
 /// Solves `model` for a skid of `skid` cycles. `None` if the region has no loop.
 pub fn solve(model: &Model, skid: f64, seed: u64) -> Option<Loops> {
     let graph = Graph::of(&model.region);
-    let (circuits, more) = circuits(&graph.next, MOST_LOOPS);
+    let (circuits, more) = match circuits(&graph.next, MOST_LOOPS) {
+        (_, true) => (graph.shortest(model), true),
+        all => all,
+    };
     let loops: Vec<Vec<usize>> = circuits.iter().map(|c| graph.nodes(c)).collect();
     if loops.is_empty() {
         return None;
@@ -83,6 +86,52 @@ impl Graph {
         };
         let next = runs.iter().map(successors).collect();
         Graph { runs, next }
+    }
+
+    /// The shortest circuit through each transfer, of the most sampled ones.
+    fn shortest(&self, model: &Model) -> Vec<Vec<usize>> {
+        let samples: Vec<f64> = model.events[0].samples().collect();
+        let density = |run: usize| {
+            let nodes = self.runs[run].clone();
+            samples[nodes.clone()].iter().sum::<f64>() / nodes.len() as f64
+        };
+        let mut transfers: Vec<(f64, usize, usize)> = Vec::new();
+        for (from, next) in self.next.iter().enumerate() {
+            transfers.extend(next.iter().map(|&to| (density(from).min(density(to)), from, to)));
+        }
+        transfers.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+        let mut found: Vec<Vec<usize>> = Vec::new();
+        for (_, from, to) in transfers {
+            if let Some(mut circuit) = self.way(to, from).filter(|_| found.len() < MOST_LOOPS) {
+                let least = circuit.iter().enumerate().min_by_key(|r| r.1).map_or(0, |r| r.0);
+                circuit.rotate_left(least);
+                if !found.contains(&circuit) {
+                    found.push(circuit);
+                }
+            }
+        }
+        found
+    }
+
+    /// The way with the fewest runs.
+    fn way(&self, from: usize, to: usize) -> Option<Vec<usize>> {
+        let mut back = vec![None; self.runs.len()];
+        let mut queue = std::collections::VecDeque::from([from]);
+        back[from] = Some(from);
+        while let Some(at) = queue.pop_front().filter(|_| back[to].is_none()) {
+            for &next in &self.next[at] {
+                if back[next].is_none() {
+                    back[next] = Some(at);
+                    queue.push_back(next);
+                }
+            }
+        }
+        let mut way = vec![to];
+        while *way.last()? != from {
+            way.push(back[*way.last()?]?);
+        }
+        way.reverse();
+        Some(way)
     }
 
     fn nodes(&self, circuit: &[usize]) -> Vec<usize> {
@@ -234,14 +283,14 @@ fn slips(costs: &[f64], skid: f64) -> Vec<usize> {
     }
     // a whole number of rounds ends with the last instruction of one, not before the first of the next
     let left = if skid % round > 0.0 { skid % round } else { round };
-    let slip = |m: usize| {
-        let mut spent = 0.0;
-        let within = (1..=n).find(|k| {
-            spent += costs[(m + k) % n];
-            left <= spent
-        });
-        within.unwrap_or(n)
-    };
+    // time until each instruction of two rounds is over
+    let mut over = Vec::with_capacity(2 * n);
+    let mut now = 0.0;
+    for cost in costs.iter().chain(costs) {
+        now += cost;
+        over.push(now);
+    }
+    let slip = |m: usize| 1 + over[m + 1..m + n].partition_point(|&then| then - over[m] < left);
     (0..n).map(slip).collect()
 }
 
@@ -258,5 +307,30 @@ mod tests {
         assert_eq!(slips(&[0.0, 0.0], 9.0), [2, 2]);
         assert_eq!(slips(&[1.0, 1.0], 4.0), [2, 2], "S up to and with the sum of all costs");
         assert_eq!(slips(&[1.0, 1.0], 0.0), [0, 0], "no skid, no slip");
+    }
+
+    #[test]
+    fn too_many_loops_leave_the_shortest_through_each_transfer() {
+        // twenty diamonds in a ring: a million loops
+        let mut next = Vec::new();
+        for d in 0..20 {
+            next.extend([vec![3 * d + 1, 3 * d + 2], vec![(3 * d + 3) % 60], vec![(3 * d + 3) % 60]]);
+        }
+        let graph = Graph { runs: (0..60).map(|n| n..n + 1).collect(), next };
+        let mut model = Model {
+            region: Region::default(),
+            events: vec![crate::skid::Observation {
+                weight: vec![1.0; 60],
+                period: 1.0,
+                counts: vec![true; 60],
+            }],
+            time: None,
+            reporting: crate::skid::hold::Reporting { late: true, fused: false },
+        };
+        model.events[0].weight[32] = 2.0;
+        let found = graph.shortest(&model);
+        assert!(found.len() > 20 && found.len() <= MOST_LOOPS);
+        assert!((0..60).all(|run| found.iter().any(|c| c.contains(&run))), "every run is in some loop");
+        assert!(found.iter().all(|c| c.len() == 40 && c[0] == *c.iter().min().expect("a run")));
     }
 }
