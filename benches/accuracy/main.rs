@@ -22,6 +22,7 @@ mod truth;
 use clap::Parser;
 
 use cases::Case;
+use estimator::Estimator;
 use table::Table;
 
 /// Scores every estimator on recordings whose truth is known.
@@ -32,9 +33,12 @@ struct Arguments {
     /// Only the quick part of the grid
     #[arg(long)]
     quick: bool,
-    /// Only cases and estimators with this in their name; may be repeated
-    #[arg(long, value_name = "PART")]
-    only: Vec<String>,
+    /// Only cases with this in their name; may be repeated
+    #[arg(long = "case", value_name = "PART")]
+    cases: Vec<String>,
+    /// Only this estimator; may be repeated
+    #[arg(long = "estimator", value_name = "NAME", value_parser = estimator::ALL.map(|e| e.name()))]
+    estimators: Vec<String>,
     /// Print the README's table as Markdown
     #[arg(long)]
     readme: bool,
@@ -59,22 +63,17 @@ fn main() -> anyhow::Result<()> {
     for folder in &arguments.folders {
         all.extend(cases::within(folder, folder.display().to_string())?);
     }
-    let wanted = |name: &str, known: &dyn Fn(&str) -> bool| {
-        let parts: Vec<&String> = arguments.only.iter().filter(|p| known(p)).collect();
-        parts.is_empty() || parts.iter().any(|p| name.contains(p.as_str()))
+    all.retain(|c| arguments.cases.is_empty() || arguments.cases.iter().any(|part| c.name.contains(part)));
+    let wanted = |e: &&Estimator| {
+        arguments.estimators.is_empty() || arguments.estimators.iter().any(|name| name == e.name())
     };
-    let names: Vec<String> = all.iter().map(|c| c.name.clone()).collect();
-    all.retain(|c| wanted(&c.name, &|p| names.iter().any(|n| n.contains(p))));
-    let estimators: Vec<_> = estimator::ALL
-        .iter()
-        .filter(|e| wanted(e.name(), &|p| estimator::ALL.iter().any(|e| e.name().contains(p))))
-        .collect();
+    let estimators: Vec<Estimator> = estimator::ALL.iter().filter(wanted).copied().collect();
     let mut table = Table::default();
     table.head();
     for case in &all {
         let truth = truth::Truth::read(&case.truth(), &case.symfs())?;
         table.noise(case, &truth)?;
-        for &&estimator in &estimators {
+        for &estimator in &estimators {
             let scores = estimator.run(case, &truth)?;
             table.row(case, estimator, scores);
         }

@@ -2,6 +2,9 @@
 //!
 //! Calls are not linked: a call is an instruction like others, and a function is fed at its entry by as much as its blocks
 //! ask for. Blocks that a region left out as cold are left out here too.
+//!
+//! A block's count is the mean of its instructions'. Refuted: the largest, which compilers take. Mean distance of instructions
+//! over fifteen recordings, mean and largest: block means .286 .316, profi .172 .229, GCC's smoothing .151 .195.
 
 use std::ops::Range;
 
@@ -23,7 +26,7 @@ pub struct Edge {
 /// A function.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
-    /// Samples per instruction of each block: their mean, for with skid a block's samples are its own only together.
+    /// Samples per instruction of each block.
     pub counts: Vec<f64>,
     /// Edges.
     pub edges: Vec<Edge>,

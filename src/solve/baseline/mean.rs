@@ -1,8 +1,8 @@
 //! The mean of each block's samples, and nothing else: neighbours may disagree.
 //!
-//! What a profile is before any inference. AutoFDO's `create_llvm_prof` takes the largest count of a line's instructions
-//! (Chen, Li, Moseley, "AutoFDO", CGO'16), which suits exact counts with holes; of late samples it takes the pile in front
-//! of which the processor waited. The mean leaves a block the samples that it has.
+//! What a profile is before any inference. AutoFDO takes the largest count of a line's or block's instructions (Chen, Li,
+//! Moseley, "AutoFDO", CGO'16), which suits exact counts with holes; of late samples that is the pile where the processor
+//! waited ([`super::graph`] has the figures).
 
 use super::graph::{Counts, Graph};
 
