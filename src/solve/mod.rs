@@ -15,6 +15,7 @@ pub mod posterior;
 pub mod diagnose;
 pub mod gibbs;
 pub mod circuits;
+mod decomposition;
 pub mod ics;
 pub mod baseline;
 mod answer;
