@@ -153,7 +153,7 @@ mod tests {
                 counts: vec![true; 60],
             }],
             time: None,
-            reporting: crate::skid::hold::Reporting { late: true, fused: false },
+            reporting: crate::skid::hold::Reporting { late: true, fused: false, fused_constants: false },
         };
         model.events[0].weight[32] = 2.0;
         let found = graph.shortest(&model, 64);
