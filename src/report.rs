@@ -90,6 +90,8 @@ pub enum Verdict {
     Flow,
     /// The ICS'19 formulation.
     Ics,
+    /// A baseline without a model of skid: the solver says which.
+    Baseline,
     /// Given back to the instruction that was waited for.
     Waited,
     /// Was exact already.

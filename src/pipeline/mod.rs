@@ -20,6 +20,7 @@ use correct::Correction;
 use second::Second;
 use survey::Survey;
 
+use crate::code::Program;
 use crate::export::{
     self, Context, Existing, Exporter, Firefox, Folded, ImageNames, Output, Pprof, write_csv,
     write_recording, write_sidecar,
@@ -29,6 +30,7 @@ use crate::options;
 use crate::perfdata::{self, AttrIx, PerfFile};
 use crate::progress::{Progress, Stage};
 use crate::report::Report;
+use crate::solve::Solved;
 
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]
@@ -70,6 +72,15 @@ pub enum Error {
 
 /// Runs `options`: reads, corrects and writes, and tells what was done. Outputs appear together, at the end, or not at all.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, Error> {
+    run_watched(options, progress, &mut |_, _| {})
+}
+
+/// As [`run`]; `watch` is shown what was solved, if anything was, before samples are moved by it.
+pub fn run_watched(
+    options: &Options,
+    progress: &dyn Progress,
+    watch: &mut (dyn FnMut(&Program, &Solved) + Send),
+) -> Result<Report, Error> {
     let recording = options.check()?;
     let read = |source| Error::Read { path: options.input.clone(), source };
     let file = PerfFile::open(&options.input).map_err(read)?;
@@ -88,7 +99,9 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, Error> 
     let survey = survey.map_err(read)?;
     check_damage(options, &survey)?;
     let correction = match options.correct {
-        true => threads(options.threads)?.install(|| correct::correct(&file, &survey, options, progress)),
+        true => {
+            threads(options.threads)?.install(|| correct::correct(&file, &survey, options, progress, watch))
+        }
         false => correct::nothing(&file, &survey),
     };
     let mut second = Second::new(&survey, &correction, options.seed, audience);
@@ -97,7 +110,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, Error> 
         Some(to) if once => outputs.push(copy(&file, options, to, progress, |_, _| None)?),
         Some(to) => outputs.push(copy(&file, options, to, progress, |r, s| second.decide(&file, r, s))?),
         None if once => {}
-        None => watch(&file, progress, &mut second).map_err(read)?,
+        None => show(&file, progress, &mut second).map_err(read)?,
     }
     finish(&file, options, recording.as_deref(), &survey, &correction, second, outputs)
 }
@@ -164,7 +177,7 @@ fn copy(
 }
 
 /// Shows the samples to the exporters without writing a recording.
-fn watch(file: &PerfFile, progress: &dyn Progress, second: &mut Second<'_>) -> Result<(), perfdata::Error> {
+fn show(file: &PerfFile, progress: &dyn Progress, second: &mut Second<'_>) -> Result<(), perfdata::Error> {
     progress.start(Stage::Write, file.data_len());
     let mut records = file.records()?;
     let (mut shown, mut count) = (0, 0u32);

@@ -90,6 +90,7 @@ fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Argmin => "solved by argmin",
         Verdict::Flow => "flow conservation only",
         Verdict::Ics => "solved as in ICS'19",
+        Verdict::Baseline => "solved by a baseline",
         Verdict::Waited => "given back to the instruction waited for",
         Verdict::Exact | Verdict::Unchanged => "left as recorded",
         Verdict::Mixed => "solved region by region",
