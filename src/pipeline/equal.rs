@@ -156,11 +156,12 @@ impl<'a> Equal<'a> {
         }
     }
 
-    /// What was found so far, if it is much.
-    pub fn full(&mut self) -> Option<Batch> {
+    /// Whether so much was found that it should be taken.
+    #[inline]
+    pub fn is_full(&self) -> bool {
         let Batch { firsts, words, records, branches, .. } = &self.batch;
         let held = records.len() + 8 * words.len() + size_of::<First>() * firsts.len();
-        (held + size_of::<(Branch, When, u64)>() * branches.len() > HELD).then(|| self.take())
+        held + size_of::<(Branch, When, u64)>() * branches.len() > HELD
     }
 
     /// What was found since the last batch.

@@ -78,16 +78,14 @@ impl Stretch<'_> {
         while let Some(record) = records.next()? {
             if record.kind == PERF_RECORD_SAMPLE {
                 equal.add(&record);
+                if equal.is_full() && sender.send(Sent::Batch(equal.take())).is_err() {
+                    return Ok(vec![]);
+                }
             }
             count = count.wrapping_add(1);
             if count.is_multiple_of(4096) {
                 self.progress.advance(Stage::Read, records.position() - shown);
                 shown = records.position();
-                if let Some(batch) = equal.full()
-                    && sender.send(Sent::Batch(batch)).is_err()
-                {
-                    return Ok(vec![]);
-                }
             }
         }
         self.progress.advance(Stage::Read, records.position() - shown);
