@@ -246,7 +246,20 @@ impl AddressSpaces {
         image: ImageId,
         file_offset: u64,
     ) -> Option<u64> {
-        let moment = self.moment(at);
+        let find = |at: Moment| self.shown(mode, pid, at, image, file_offset);
+        // As for [`Self::resolve`].
+        let later = || (!self.timed).then_some((0, u64::MAX)).and_then(find);
+        find(self.moment(at)).or_else(later)
+    }
+
+    fn shown(
+        &self,
+        mode: CpuMode,
+        pid: i32,
+        moment: Moment,
+        image: ImageId,
+        file_offset: u64,
+    ) -> Option<u64> {
         let first = if mode == CpuMode::Kernel { self.kernel } else { self.space_of(pid, moment)? };
         let mut next = Some(first);
         while let Some(space) = next.map(|space| &self.spaces[space]) {

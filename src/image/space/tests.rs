@@ -245,3 +245,14 @@ fn mappings_that_wrap_or_claim_too_much_are_harmless() {
     assert!(spaces.resolve(CpuMode::User, 1, at(1), u64::MAX - 0x100).is_some());
     assert_eq!(spaces.resolve(CpuMode::User, 2, at(1), 0), None);
 }
+
+#[test]
+fn without_times_a_mapping_behind_its_samples_is_found_both_ways() {
+    let mut tape = Tape::default();
+    tape.comm(None, 7, "prog", false).map(None, 7, 0x1000..0x2000, 0, "/bin/a");
+    let spaces = tape.seal();
+    let early = When { time: None, ordinal: 0 };
+    let mapped = spaces.resolve(CpuMode::User, 7, early, 0x1010).unwrap();
+    let shown = spaces.address_of(CpuMode::User, 7, early, mapped.image(), mapped.file_offset());
+    assert_eq!(shown, Some(0x1010));
+}
