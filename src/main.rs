@@ -4,6 +4,7 @@ mod bars;
 mod cli;
 
 use clap::Parser;
+use cli::Action;
 use skidconv::options::Options;
 use skidconv::pipeline;
 use skidconv::report::{Report, text};
@@ -11,8 +12,7 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let (options, quiet) = cli::Cli::parse().into_options();
-    match run(&options, quiet) {
+    match act(cli::Cli::parse().into_action()) {
         Ok(()) => ExitCode::SUCCESS,
         // The reader has what it wanted.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -21,6 +21,12 @@ fn main() -> ExitCode {
             let _ = writeln!(io::stderr(), "{}", skidconv::export::plain(&line));
             ExitCode::FAILURE
         }
+    }
+}
+
+fn act(action: Action) -> anyhow::Result<()> {
+    match action {
+        Action::Write { options, quiet } => run(&options, quiet),
     }
 }
 

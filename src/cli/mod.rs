@@ -1,0 +1,61 @@
+//! The command line's types, one file per command, and their conversion into an [`Action`].
+
+mod common;
+mod fix;
+
+use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
+use skidconv::options::Options;
+
+/// Puts perf samples back on the instructions that caused them.
+#[derive(Parser)]
+#[command(version, propagate_version = true, arg_required_else_help = true, max_term_width = 100)]
+#[command(after_help = "Example:
+  perf record -e cycles,instructions -- ./prog
+  skidconv fix perf.data
+  perf report -i perf.fixed.data")]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Correct skid: write a recording, and other formats, with the samples where they belong
+    ///
+    /// A counter's interrupt arrives late, and the address it records is downstream of the instruction that caused it. `fix`
+    /// rebuilds the control flow of the sampled code, solves for how often each path ran, and moves samples back. Counts,
+    /// order, times, threads and periods stay as they are; exact events (cycles:pp) are left alone.
+    #[command(after_help = fix::FIX_EXAMPLE, after_long_help = fix::FIX_EXAMPLE)]
+    Fix(fix::Fix),
+    /// Write the same formats from the samples as they were recorded
+    ///
+    /// Without -o no recording is written: name at least one other output.
+    #[command(after_help = fix::CONVERT_EXAMPLE, after_long_help = fix::CONVERT_EXAMPLE)]
+    Convert(fix::Convert),
+}
+
+/// What the program is to do.
+#[derive(Debug)]
+pub enum Action {
+    /// Write files, and tell of it unless quiet.
+    Write {
+        /// Which.
+        options: Options,
+        /// Whether to keep silent.
+        quiet: bool,
+    },
+}
+
+impl Cli {
+    /// What to do; what parses but makes no sense is a usage error and ends the program.
+    pub fn into_action(self) -> Action {
+        let action = match self.command {
+            Command::Fix(fix) => fix.action(),
+            Command::Convert(convert) => convert.action(),
+        };
+        action.unwrap_or_else(|message| Cli::command().error(ErrorKind::ArgumentConflict, message).exit())
+    }
+}
+
+#[cfg(test)]
+mod tests;
