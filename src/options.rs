@@ -49,6 +49,10 @@ pub struct Options {
     pub firefox: Option<PathBuf>,
     /// Folded stacks.
     pub folded: Option<PathBuf>,
+    /// Flame graph, an SVG.
+    pub flamegraph: Option<PathBuf>,
+    /// Flame graph of what correction changed.
+    pub flamegraph_diff: Option<PathBuf>,
     /// The report as JSON.
     pub report_json: Option<PathBuf>,
     /// Names of the events to correct and to export; empty for all.
@@ -107,9 +111,9 @@ impl Options {
 
     /// The outputs beside the recording, in the order they are written.
     pub fn side_outputs(&self) -> impl Iterator<Item = &Path> {
-        [&self.csv, &self.pprof, &self.firefox, &self.folded, &self.report_json]
-            .into_iter()
-            .filter_map(|path| path.as_deref())
+        let samples = [&self.pprof, &self.firefox, &self.folded, &self.flamegraph, &self.flamegraph_diff];
+        let paths = [&self.csv].into_iter().chain(samples).chain([&self.report_json]);
+        paths.filter_map(|path| path.as_deref())
     }
 
     /// Whether an output goes to the standard output, which then is not free for the report.

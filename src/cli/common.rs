@@ -45,6 +45,12 @@ pub struct Outputs {
     /// Folded stacks weighed by period, of the first event or the first --event
     #[arg(long, value_name = "F")]
     folded: Option<PathBuf>,
+    /// Flame graph of the event of --folded, a self-contained SVG
+    #[arg(long, value_name = "F")]
+    flamegraph: Option<PathBuf>,
+    /// Flame graph of what correction changed, by source line
+    #[arg(long, value_name = "F")]
+    flamegraph_diff: Option<PathBuf>,
     /// What was done, as JSON
     #[arg(long, value_name = "F")]
     report_json: Option<PathBuf>,
@@ -101,6 +107,8 @@ impl Outputs {
         options.pprof = self.pprof;
         options.firefox = self.firefox;
         options.folded = self.folded;
+        options.flamegraph = self.flamegraph;
+        options.flamegraph_diff = self.flamegraph_diff;
         options.report_json = self.report_json;
         options.force = self.force;
     }

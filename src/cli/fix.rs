@@ -11,7 +11,7 @@ pub const FIX_EXAMPLE: &str = "Example:
   perf annotate -i perf.fixed.data        what reads perf.data reads the result";
 
 pub const CONVERT_EXAMPLE: &str = "Example:
-  skidconv convert perf.data --folded - | flamegraph.pl > prog.svg";
+  skidconv convert perf.data --flamegraph prog.svg";
 
 #[derive(Args)]
 pub struct Fix {
@@ -56,9 +56,7 @@ impl Convert {
 fn checked(options: Options, quiet: bool) -> Result<Action, &'static str> {
     let outputs = || options.output.iter().map(PathBuf::as_path).chain(options.side_outputs());
     if !options.correct && outputs().next().is_none() {
-        return Err(
-            "nothing to write: name an output, -o, --csv, --pprof, --firefox, --folded or --report-json",
-        );
+        return Err("nothing to write: name an output: -o, --csv, --flamegraph or another of --help");
     }
     if outputs().filter(|path| is_stdout(path)).count() > 1 {
         return Err("standard output cannot take two outputs: give all but one of them a file");

@@ -7,6 +7,7 @@
 mod atomic;
 mod csv;
 mod firefox;
+mod flamegraph;
 mod folded;
 mod names;
 mod perfdata;
@@ -19,6 +20,7 @@ mod testing;
 pub use atomic::{Existing, Output};
 pub use csv::{InstructionRow, write_csv};
 pub use firefox::Firefox;
+pub use flamegraph::{Flamegraph, FlamegraphDiff};
 pub use folded::Folded;
 pub use names::{ImageNames, Names, Segment, basename, plain};
 pub use perfdata::{write_recording, write_sidecar};

@@ -76,6 +76,7 @@ pub(super) fn sample<'a>(attr: u32, weight: u64, stack: &'a [StackFrame]) -> Cor
         comm: Some("my prog"),
         weight,
         stack,
+        recorded: stack,
         moved: false,
     }
 }

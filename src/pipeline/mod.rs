@@ -10,15 +10,15 @@ mod tally;
 
 pub use crate::options::{Options, Solver};
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use correct::Correction;
 use second::Second;
 use survey::Survey;
 
 use crate::export::{
-    self, Context, Existing, Exporter, Firefox, Folded, ImageNames, Output, Pprof, write_csv,
-    write_recording, write_sidecar,
+    self, Context, Existing, Exporter, Firefox, Flamegraph, FlamegraphDiff, Folded, ImageNames, Output,
+    Pprof, write_csv, write_recording, write_sidecar,
 };
 use crate::image::{SearchPath, Wholesym};
 use crate::options;
@@ -68,13 +68,14 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, Error> 
         true => threads(options.threads)?.install(|| correct::correct(&file, &survey, options, progress)),
         false => correct::nothing(&file, &survey),
     };
-    let mut second = Second::new(&survey, &correction, options.seed, exporters(options, &exported), exported);
+    let (paths, exporters): (Vec<_>, Vec<_>) = exporters(options, &exported).into_iter().unzip();
+    let mut second = Second::new(&survey, &correction, options.seed, exporters, exported);
     let mut outputs = Vec::new();
     match &recording {
         Some(to) => outputs.push(copy(&file, options, to, progress, &mut second)?),
         None => watch(&file, progress, &mut second).map_err(read)?,
     }
-    finish(&file, options, recording.as_deref(), &survey, &correction, second, outputs)
+    finish(&file, options, recording.as_deref(), &survey, &correction, second, paths, outputs)
 }
 
 /// Which events are asked for, by name with or without its modifiers; all if none is named.
@@ -96,18 +97,19 @@ fn threads(wanted: Option<usize>) -> Result<rayon::ThreadPool, Error> {
     pool.build().map_err(|e| Error::System(std::io::Error::other(e)))
 }
 
-fn exporters(options: &Options, exported: &[bool]) -> Vec<Box<dyn Exporter>> {
-    let mut exporters: Vec<Box<dyn Exporter>> = Vec::new();
-    if options.pprof.is_some() {
-        exporters.push(Box::new(Pprof::default()));
-    }
-    if let Some(path) = &options.firefox {
-        exporters.push(Box::new(Firefox::new(path.extension().is_some_and(|e| e == "gz"))));
-    }
-    if options.folded.is_some() {
-        let first = exported.iter().position(|e| *e).map(|ix| AttrIx(ix as u32));
-        exporters.push(Box::new(Folded::new(first.filter(|_| !options.events.is_empty()))));
-    }
+/// What is made from samples, and where it goes.
+fn exporters(options: &Options, exported: &[bool]) -> Vec<(PathBuf, Box<dyn Exporter>)> {
+    let first = exported.iter().position(|e| *e).map(|ix| AttrIx(ix as u32));
+    let event = first.filter(|_| !options.events.is_empty());
+    let mut exporters: Vec<(PathBuf, Box<dyn Exporter>)> = Vec::new();
+    let mut add = |path: &Option<PathBuf>, make: &dyn Fn(&Path) -> Box<dyn Exporter>| {
+        exporters.extend(path.iter().map(|path| (path.clone(), make(path))));
+    };
+    add(&options.pprof, &|_| Box::new(Pprof::default()));
+    add(&options.firefox, &|path| Box::new(Firefox::new(path.extension().is_some_and(|e| e == "gz"))));
+    add(&options.folded, &|_| Box::new(Folded::new(event)));
+    add(&options.flamegraph, &|_| Box::new(Flamegraph::new(event)));
+    add(&options.flamegraph_diff, &|_| Box::new(FlamegraphDiff::new(event)));
     exporters
 }
 
@@ -152,6 +154,7 @@ fn finish(
     survey: &Survey,
     correction: &Correction,
     mut second: Second<'_>,
+    paths: Vec<PathBuf>,
     mut outputs: Vec<Output>,
 ) -> Result<Report, Error> {
     let mut symbolizer = Wholesym::new()?;
@@ -161,8 +164,7 @@ fn finish(
         let rows = summary::rows(&second.tally, correction);
         outputs.push(Output::staged(path, Existing::Replace, |out| write_csv(rows, &mut context, out))?);
     }
-    let paths = [&options.pprof, &options.firefox, &options.folded].into_iter().flatten();
-    for (path, exporter) in paths.zip(std::mem::take(&mut second.exporters)) {
+    for (path, exporter) in paths.iter().zip(std::mem::take(&mut second.exporters)) {
         outputs.push(Output::staged(path, Existing::Replace, |out| exporter.finish(&mut context, out))?);
     }
     let report = summary::report(options, recording, survey, correction, &second, &mut context);

@@ -121,6 +121,7 @@ impl<'a> Second<'a> {
 
     fn export(&mut self, record: &Record<'_>, sample: &Sample<'_>, decision: Option<&Decision>, moved: bool) {
         let stack = self.stack(record, sample, decision.map(|d| &d.patch));
+        let recorded = moved.then(|| self.stack(record, sample, None));
         let corrected = CorrectedSample {
             attr: sample.attr,
             pid: sample.pid,
@@ -130,6 +131,7 @@ impl<'a> Second<'a> {
             comm: self.survey.spaces.comm(sample.pid, sample.tid, when(record, sample)),
             weight: sample.period,
             stack: &stack,
+            recorded: recorded.as_ref().unwrap_or(&stack),
             moved,
         };
         self.exporters.iter_mut().for_each(|e| e.sample(&corrected));
