@@ -2,13 +2,14 @@
 
 mod bars;
 mod cli;
+mod terminal;
 
 use clap::Parser;
-use cli::Action;
-use skidconv::options::Options;
+use cli::{Action, Show, When};
+use skidconv::options::{Annotate, Options};
 use skidconv::pipeline;
-use skidconv::report::{Report, text};
-use std::io::{self, IsTerminal, Write};
+use skidconv::report::{annotate, text};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -26,36 +27,39 @@ fn main() -> ExitCode {
 
 fn act(action: Action) -> anyhow::Result<()> {
     match action {
-        Action::Write { options, quiet } => run(&options, quiet),
+        Action::Write { options, quiet } => write(&options, quiet),
+        Action::Report { options, show, functions, missing } => {
+            let report = pipeline::run(&options, &bars::Bars::new(false))?.report;
+            let style = text::Style { functions, ..terminal::style(true, show.color) };
+            let shown = if missing { text::nameless(&report, &style) } else { text::render(&report, &style) };
+            Ok(terminal::page(&shown, show)?)
+        }
+        Action::Annotate { options, show } => list(&options, show),
     }
-}
-
-fn run(options: &Options, quiet: bool) -> anyhow::Result<()> {
-    let report = pipeline::run(options, &bars::Bars::new(quiet))?;
-    if !quiet {
-        print(&report, options.uses_stdout())?;
-    }
-    Ok(())
 }
 
 /// Where an output has the standard output, the report goes to the standard error.
-fn print(report: &Report, stdout_is_taken: bool) -> io::Result<()> {
-    let is_terminal = if stdout_is_taken { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
-    let mut style = text::Style { color: is_terminal && wants_color(), ..Default::default() };
-    if let Some((width, _)) = terminal_size::terminal_size().filter(|_| is_terminal) {
-        style.width = width.0.into();
-    }
-    let text = text::render(report, &style);
-    match stdout_is_taken {
-        true => io::stderr().write_all(text.as_bytes()),
-        false => io::stdout().write_all(text.as_bytes()),
+fn write(options: &Options, quiet: bool) -> anyhow::Result<()> {
+    let report = pipeline::run(options, &bars::Bars::new(quiet))?.report;
+    let on_stdout = !options.uses_stdout();
+    let text = text::render(&report, &terminal::style(on_stdout, When::Auto));
+    match on_stdout {
+        _ if quiet => Ok(()),
+        true => Ok(io::stdout().write_all(text.as_bytes())?),
+        false => Ok(io::stderr().write_all(text.as_bytes())?),
     }
 }
 
-/// <https://no-color.org>
-fn wants_color() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+fn list(options: &Options, show: Show) -> anyhow::Result<()> {
+    let done = pipeline::run(options, &bars::Bars::new(false))?;
+    let style = terminal::style(true, show.color);
+    let event = options.events.first().map(String::as_str);
+    let draw = |listing| annotate::render(listing, event, options.correct, &style);
+    let text: String = done.listings.iter().map(draw).collect();
+    if let (true, Some(Annotate::Function(name))) = (text.is_empty(), &options.annotate) {
+        anyhow::bail!("no function with samples and code is called {name}: see skidconv report");
+    }
+    Ok(terminal::page(text.trim_start_matches('\n'), show)?)
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

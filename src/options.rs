@@ -53,6 +53,8 @@ pub struct Options {
     pub flamegraph: Option<PathBuf>,
     /// Flame graph of what correction changed.
     pub flamegraph_diff: Option<PathBuf>,
+    /// The report as a page for a browser.
+    pub html: Option<PathBuf>,
     /// The report as JSON.
     pub report_json: Option<PathBuf>,
     /// Names of the events to correct and to export; empty for all.
@@ -67,8 +69,21 @@ pub struct Options {
     pub threads: Option<usize>,
     /// Whether the corrected recording may replace an existing file.
     pub force: bool,
+    /// Which functions to list instruction by instruction, beside those of the page; `None` for none.
+    pub annotate: Option<Annotate>,
+    /// Whether `fix` writes no recording unless one is named: what it would do is only shown.
+    pub dry: bool,
     /// `fix`, or with false `convert`: the same outputs from the samples as recorded.
     pub correct: bool,
+}
+
+/// Which functions to list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Annotate {
+    /// Those with the largest shares.
+    Hottest,
+    /// Those of this name.
+    Function(String),
 }
 
 /// Why a run does not start.
@@ -104,7 +119,7 @@ impl Options {
     pub fn recording(&self) -> Result<Option<PathBuf>, Error> {
         match &self.output {
             Some(path) => Ok(Some(path.clone())),
-            None if !self.correct => Ok(None),
+            None if !self.correct || self.dry => Ok(None),
             None => default_output(&self.input).map(Some),
         }
     }
@@ -112,7 +127,7 @@ impl Options {
     /// The outputs beside the recording, in the order they are written.
     pub fn side_outputs(&self) -> impl Iterator<Item = &Path> {
         let samples = [&self.pprof, &self.firefox, &self.folded, &self.flamegraph, &self.flamegraph_diff];
-        let paths = [&self.csv].into_iter().chain(samples).chain([&self.report_json]);
+        let paths = [&self.csv].into_iter().chain(samples).chain([&self.html, &self.report_json]);
         paths.filter_map(|path| path.as_deref())
     }
 

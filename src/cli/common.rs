@@ -51,6 +51,9 @@ pub struct Outputs {
     /// Flame graph of what correction changed, by source line
     #[arg(long, value_name = "F")]
     flamegraph_diff: Option<PathBuf>,
+    /// A page for a browser: functions before and after, and the code of the hottest with loops and source lines
+    #[arg(long, value_name = "F")]
+    html: Option<PathBuf>,
     /// What was done, as JSON
     #[arg(long, value_name = "F")]
     report_json: Option<PathBuf>,
@@ -109,6 +112,7 @@ impl Outputs {
         options.folded = self.folded;
         options.flamegraph = self.flamegraph;
         options.flamegraph_diff = self.flamegraph_diff;
+        options.html = self.html;
         options.report_json = self.report_json;
         options.force = self.force;
     }

@@ -2,6 +2,9 @@
 
 mod common;
 mod fix;
+mod report;
+
+pub use report::{Show, When};
 
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
 use skidconv::options::Options;
@@ -32,6 +35,12 @@ enum Command {
     /// Without -o no recording is written: name at least one other output.
     #[command(after_help = fix::CONVERT_EXAMPLE, after_long_help = fix::CONVERT_EXAMPLE)]
     Convert(fix::Convert),
+    /// Show what `fix` would do: functions before and after, with intervals
+    #[command(after_help = report::REPORT_EXAMPLE, after_long_help = report::REPORT_EXAMPLE)]
+    Report(report::Report),
+    /// Show a function's instructions before and after, with loops and source lines
+    #[command(after_help = report::ANNOTATE_EXAMPLE, after_long_help = report::ANNOTATE_EXAMPLE)]
+    Annotate(report::Annotate),
 }
 
 /// What the program is to do.
@@ -44,6 +53,24 @@ pub enum Action {
         /// Whether to keep silent.
         quiet: bool,
     },
+    /// Show functions.
+    Report {
+        /// Of what.
+        options: Options,
+        /// How.
+        show: Show,
+        /// How many per event.
+        functions: usize,
+        /// Whether to show binaries without symbols instead.
+        missing: bool,
+    },
+    /// Show instructions.
+    Annotate {
+        /// Of what.
+        options: Options,
+        /// How.
+        show: Show,
+    },
 }
 
 impl Cli {
@@ -52,6 +79,8 @@ impl Cli {
         let action = match self.command {
             Command::Fix(fix) => fix.action(),
             Command::Convert(convert) => convert.action(),
+            Command::Report(report) => Ok(report.action()),
+            Command::Annotate(annotate) => Ok(annotate.action()),
         };
         action.unwrap_or_else(|message| Cli::command().error(ErrorKind::ArgumentConflict, message).exit())
     }

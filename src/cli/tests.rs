@@ -4,20 +4,23 @@ use super::*;
 use skidconv::options::Solver;
 
 fn parse(words: &str) -> Options {
-    let Action::Write { options, .. } = Cli::try_parse_from(words.split(' ')).unwrap().into_action();
-    options
+    match Cli::try_parse_from(words.split(' ')).unwrap().into_action() {
+        Action::Write { options, .. } | Action::Report { options, .. } | Action::Annotate { options, .. } => {
+            options
+        }
+    }
 }
 
 #[test]
 fn every_flag_reaches_the_options() {
     let o = parse(
-        "skidconv fix in -o out --symfs a --symfs b --csv c --pprof p --firefox f --folded - --flamegraph g --flamegraph-diff d --report-json r \
+        "skidconv fix in -o out --symfs a --symfs b --csv c --pprof p --firefox f --folded - --flamegraph g --flamegraph-diff d --html h --report-json r \
          --event cycles --event instructions --solver ics --skid 12.5 --seed 9 --threads 3 --force --quiet",
     );
     assert!(o.correct && o.force && o.solver == Solver::Ics && o.skid == Some(12.5));
     assert_eq!((o.seed, o.threads, o.events.len(), o.symfs.len()), (9, Some(3), 2, 2));
     let side: Vec<_> = o.side_outputs().map(|p| p.to_str().unwrap()).collect();
-    assert_eq!(side, ["c", "p", "f", "-", "g", "d", "r"]);
+    assert_eq!(side, ["c", "p", "f", "-", "g", "d", "h", "r"]);
 }
 
 #[test]
@@ -38,4 +41,13 @@ fn numbers_out_of_range_are_refused() {
 #[test]
 fn the_definitions_are_sound() {
     Cli::command().debug_assert();
+}
+
+#[test]
+fn showing_corrects_but_writes_no_recording() {
+    for words in ["report in", "annotate in main", "report in --html h"] {
+        let options = parse(&format!("skidconv {words}"));
+        assert!(options.correct && options.recording().unwrap().is_none(), "{words}");
+    }
+    assert!(!parse("skidconv annotate in --raw").correct);
 }

@@ -17,7 +17,7 @@ mod source;
 pub(crate) mod testing;
 
 pub use cfg::{Block, BlockIx, Cfg, Edge, EdgeKind, Exit};
-pub use decode::{Bitness, decode};
+pub use decode::{Bitness, decode, disassemble};
 pub use dominators::Dominators;
 pub use explore::{Function, discover, explore};
 pub use inst::{Flow, Idiom, Inst, Kind, Registers};

@@ -92,6 +92,18 @@ impl Missing {
         }
     }
 
+    /// The command that would help.
+    pub fn command(&self, build_id: Option<&str>) -> String {
+        match (self, build_id) {
+            (Missing::NoPath { .. }, _) => "nothing: no file has its code".into(),
+            (Missing::Unusable { file, .. }, _) => format!("chmod a+r {}", file.display()),
+            (_, Some(id)) => format!(
+                "on the recorded machine: perf archive; then skidconv with --archive perf.data.tar.bz2; or: debuginfod-find executable {id}"
+            ),
+            (_, None) => "copy the binary from the recorded machine and name its folder with --symfs".into(),
+        }
+    }
+
     /// How much the reason tells, to choose among those of several candidates.
     fn weight(&self) -> u8 {
         match self {

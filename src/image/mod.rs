@@ -19,6 +19,7 @@ mod space;
 mod strings;
 mod symbols;
 mod symtab;
+mod text;
 mod threads;
 mod unwind;
 
@@ -32,6 +33,7 @@ pub use name::{ImageName, NameKind};
 pub use plt::PltTarget;
 pub use space::AddressSpaces;
 pub use symbols::{SourceFrame, Symbol, Symbolizer, Wholesym};
+pub use text::SourceText;
 pub use unwind::RowId;
 
 /// Which binary: an index into [`Images`].

@@ -2,7 +2,10 @@
 
 mod classify;
 mod correct;
+mod fit;
 pub mod linking;
+mod listings;
+mod loops;
 mod second;
 mod summary;
 pub mod survey;
@@ -13,6 +16,7 @@ pub use crate::options::{Options, Solver};
 use std::path::{Path, PathBuf};
 
 use correct::Correction;
+use listings::Lister;
 use second::Second;
 use survey::Survey;
 
@@ -20,11 +24,12 @@ use crate::export::{
     self, Context, Existing, Exporter, Firefox, Flamegraph, FlamegraphDiff, Folded, ImageNames, Output,
     Pprof, write_csv, write_recording, write_sidecar,
 };
-use crate::image::{SearchPath, Wholesym};
-use crate::options;
+use crate::image::{SearchPath, SourceText, Wholesym};
+use crate::options::{self, Annotate};
 use crate::perfdata::{self, AttrIx, PerfFile};
 use crate::progress::{Progress, Stage};
-use crate::report::Report;
+use crate::report::listing::Listing;
+use crate::report::{Report, html};
 
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]
@@ -56,8 +61,17 @@ pub enum Error {
     System(#[from] std::io::Error),
 }
 
+/// What a run did, and the functions that were to be listed.
+#[derive(Clone, Debug, Default)]
+pub struct Done {
+    /// What it did.
+    pub report: Report,
+    /// Functions instruction by instruction, hottest first.
+    pub listings: Vec<Listing>,
+}
+
 /// Runs `options`: reads, corrects and writes, and tells what was done. Outputs appear together, at the end, or not at all.
-pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, Error> {
+pub fn run(options: &Options, progress: &dyn Progress) -> Result<Done, Error> {
     let recording = options.check()?;
     let read = |source| Error::Read { path: options.input.clone(), source };
     let file = PerfFile::open(&options.input).map_err(read)?;
@@ -156,7 +170,7 @@ fn finish(
     mut second: Second<'_>,
     paths: Vec<PathBuf>,
     mut outputs: Vec<Output>,
-) -> Result<Report, Error> {
+) -> Result<Done, Error> {
     let mut symbolizer = Wholesym::new()?;
     let mut names = ImageNames::new(&survey.images, &mut symbolizer);
     let mut context = Context { attrs: file.attrs(), features: file.features(), names: &mut names };
@@ -168,6 +182,14 @@ fn finish(
         outputs.push(Output::staged(path, Existing::Replace, |out| exporter.finish(&mut context, out))?);
     }
     let report = summary::report(options, recording, survey, correction, &second, &mut context);
+    let lister = Lister { survey, correction, tally: &second.tally, events: &report.events };
+    let mut text = SourceText::new(&options.symfs);
+    if let Some(path) = &options.html {
+        let listings = lister.listings(&Annotate::Hottest, &mut text, &mut context);
+        outputs
+            .push(Output::staged(path, Existing::Replace, |out| Ok(html::write(&report, &listings, out)?))?);
+    }
+    let annotated = options.annotate.as_ref().map(|wanted| lister.listings(wanted, &mut text, &mut context));
     if let Some(path) = &options.report_json {
         outputs.push(Output::staged(path, Existing::Replace, |out| Ok(report.write_json(out)?))?);
     }
@@ -175,5 +197,5 @@ fn finish(
         outputs.extend(write_sidecar(&report, path)?);
     }
     outputs.into_iter().try_for_each(Output::commit)?;
-    Ok(report)
+    Ok(Done { report, listings: annotated.unwrap_or_default() })
 }

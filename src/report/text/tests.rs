@@ -1,7 +1,7 @@
 //! What a reader must find on the terminal.
 
 use super::*;
-use crate::report::{FunctionShare, Quantiles};
+use crate::report::{Class, FunctionShare, Quantiles};
 
 fn made() -> Report {
     let function = |name: &str, before, after, low, high| FunctionShare {
@@ -12,6 +12,8 @@ fn made() -> Report {
         after,
         low,
         high,
+        address: Some(0x1000),
+        verdict: Verdict::Gibbs,
     };
     let cycles = EventReport {
         name: "instructions:u".into(),
@@ -33,7 +35,12 @@ fn made() -> Report {
         output: Some("perf.fixed.data".into()),
         samples: 12_000,
         lost: 3,
-        model: Some(Model { skid_cycles: 12.34, interval: Some([10.0, 15.0]), late: Some(true) }),
+        model: Some(Model {
+            skid_cycles: 12.34,
+            interval: Some([10.0, 15.0]),
+            late: Some(true),
+            ..Model::default()
+        }),
         events: vec![cycles],
         ..Report::default()
     }
