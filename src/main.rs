@@ -4,11 +4,12 @@ mod bars;
 mod cli;
 mod terminal;
 
+use anyhow::Context;
 use clap::Parser;
 use cli::{Action, Show, When};
 use skidconv::options::{Annotate, Options};
 use skidconv::pipeline;
-use skidconv::report::{annotate, text};
+use skidconv::report::{annotate, diff, text};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -35,6 +36,14 @@ fn act(action: Action) -> anyhow::Result<()> {
             Ok(terminal::page(&shown, show)?)
         }
         Action::Annotate { options, show } => list(&options, show),
+        Action::Diff { sides, show, rows, all } => {
+            let [a, b] = &*sides;
+            let style = text::Style { functions: rows, ..terminal::style(true, show.color) };
+            Ok(terminal::page(&compare(a, b, all, &style)?, show)?)
+        }
+        Action::Completions(shell) => Ok(cli::generate::completions(shell)?),
+        Action::Man(folder) => cli::generate::man(&folder)
+            .with_context(|| format!("cannot write manual pages: {}", folder.display())),
     }
 }
 
@@ -60,6 +69,17 @@ fn list(options: &Options, show: Show) -> anyhow::Result<()> {
         anyhow::bail!("no function with samples and code is called {name}: see skidconv report");
     }
     Ok(terminal::page(text.trim_start_matches('\n'), show)?)
+}
+
+fn compare(a: &Options, b: &Options, all: bool, style: &text::Style) -> anyhow::Result<String> {
+    let [of_a, of_b] =
+        [pipeline::run(a, &bars::Bars::new(false))?, pipeline::run(b, &bars::Bars::new(false))?];
+    let names = (of_a.report.input.as_str(), of_b.report.input.as_str());
+    Ok(diff::render(&diff::compare(side(&of_a), side(&of_b)), names, all, style))
+}
+
+fn side(done: &pipeline::Done) -> diff::Side<'_> {
+    diff::Side { report: &done.report, instructions: &done.instructions }
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

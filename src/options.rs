@@ -49,6 +49,10 @@ pub struct Options {
     pub firefox: Option<PathBuf>,
     /// Folded stacks.
     pub folded: Option<PathBuf>,
+    /// Parquet, one row per instruction.
+    pub parquet: Option<PathBuf>,
+    /// Parquet, one row per sample.
+    pub parquet_samples: Option<PathBuf>,
     /// Flame graph, an SVG.
     pub flamegraph: Option<PathBuf>,
     /// Flame graph of what correction changed.
@@ -71,6 +75,8 @@ pub struct Options {
     pub force: bool,
     /// Which functions to list instruction by instruction, beside those of the page; `None` for none.
     pub annotate: Option<Annotate>,
+    /// Whether the shares of single instructions are wanted, to compare them.
+    pub instructions: bool,
     /// Whether `fix` writes no recording unless one is named: what it would do is only shown.
     pub dry: bool,
     /// `fix`, or with false `convert`: the same outputs from the samples as recorded.
@@ -126,8 +132,9 @@ impl Options {
 
     /// The outputs beside the recording, in the order they are written.
     pub fn side_outputs(&self) -> impl Iterator<Item = &Path> {
+        let tables = [&self.csv, &self.parquet, &self.parquet_samples];
         let samples = [&self.pprof, &self.firefox, &self.folded, &self.flamegraph, &self.flamegraph_diff];
-        let paths = [&self.csv].into_iter().chain(samples).chain([&self.html, &self.report_json]);
+        let paths = tables.into_iter().chain(samples).chain([&self.html, &self.report_json]);
         paths.filter_map(|path| path.as_deref())
     }
 

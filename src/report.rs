@@ -4,12 +4,15 @@
 //! intervals hold the value with 90 % posterior probability.
 
 pub mod annotate;
+pub mod diff;
 mod format;
 pub mod html;
 pub mod listing;
 mod table;
 pub mod text;
 mod words;
+
+pub(crate) use words::brief;
 
 use crate::options::Solver;
 use serde::Serialize;
@@ -116,6 +119,22 @@ pub enum Verdict {
     Unchanged,
     /// Regions of it ended differently: see them.
     Mixed,
+}
+
+impl std::fmt::Display for Verdict {
+    /// As in the JSON.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Verdict::Gibbs => "gibbs",
+            Verdict::Argmin => "argmin",
+            Verdict::Flow => "flow",
+            Verdict::Ics => "ics",
+            Verdict::Waited => "waited",
+            Verdict::Exact => "exact",
+            Verdict::Unchanged => "unchanged",
+            Verdict::Mixed => "mixed",
+        })
+    }
 }
 
 /// One event.

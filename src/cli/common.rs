@@ -36,6 +36,14 @@ pub struct Outputs {
     /// One row per instruction: counts before and after, interval, verdict ("-" is standard output, as below)
     #[arg(long, value_name = "F")]
     csv: Option<PathBuf>,
+    /// The rows of --csv as Parquet
+    #[cfg(feature = "parquet")]
+    #[arg(long, value_name = "F")]
+    parquet: Option<PathBuf>,
+    /// One row per sample, as Parquet
+    #[cfg(feature = "parquet")]
+    #[arg(long, value_name = "F")]
+    parquet_samples: Option<PathBuf>,
     /// pprof's profile.proto, gzipped
     #[arg(long, value_name = "F")]
     pprof: Option<PathBuf>,
@@ -107,6 +115,11 @@ impl Outputs {
     pub fn apply(self, options: &mut Options) {
         options.output = self.output;
         options.csv = self.csv;
+        #[cfg(feature = "parquet")]
+        {
+            options.parquet = self.parquet;
+            options.parquet_samples = self.parquet_samples;
+        }
         options.pprof = self.pprof;
         options.firefox = self.firefox;
         options.folded = self.folded;

@@ -1,7 +1,9 @@
 //! The command line's types, one file per command, and their conversion into an [`Action`].
 
 mod common;
+mod diff;
 mod fix;
+pub mod generate;
 mod report;
 
 pub use report::{Show, When};
@@ -41,6 +43,16 @@ enum Command {
     /// Show a function's instructions before and after, with loops and source lines
     #[command(after_help = report::ANNOTATE_EXAMPLE, after_long_help = report::ANNOTATE_EXAMPLE)]
     Annotate(report::Annotate),
+    /// Show where two recordings differ beyond the uncertainty
+    ///
+    /// Both are corrected first. Functions are compared by name and binary, instructions by address where both recordings
+    /// have the same build. Probabilities are adjusted for the number of comparisons (Šidák).
+    #[command(after_help = diff::EXAMPLE, after_long_help = diff::EXAMPLE)]
+    Diff(diff::Diff),
+    /// Write a shell's completions to standard output
+    Completions(generate::Completions),
+    /// Write the manual pages into a folder
+    Man(generate::Man),
 }
 
 /// What the program is to do.
@@ -71,6 +83,21 @@ pub enum Action {
         /// How.
         show: Show,
     },
+    /// Show differences.
+    Diff {
+        /// Between what.
+        sides: Box<[Options; 2]>,
+        /// How.
+        show: Show,
+        /// How many per table.
+        rows: usize,
+        /// Whether to show what does not differ as well.
+        all: bool,
+    },
+    /// Write a shell's completions.
+    Completions(clap_complete::Shell),
+    /// Write manual pages into a folder.
+    Man(std::path::PathBuf),
 }
 
 impl Cli {
@@ -81,6 +108,9 @@ impl Cli {
             Command::Convert(convert) => convert.action(),
             Command::Report(report) => Ok(report.action()),
             Command::Annotate(annotate) => Ok(annotate.action()),
+            Command::Diff(diff) => Ok(diff.action()),
+            Command::Completions(of) => Ok(Action::Completions(of.shell)),
+            Command::Man(into) => Ok(Action::Man(into.folder)),
         };
         action.unwrap_or_else(|message| Cli::command().error(ErrorKind::ArgumentConflict, message).exit())
     }

@@ -3,7 +3,7 @@
 use super::Action;
 use super::common::{Input, Solving};
 use clap::{Args, ValueEnum};
-use skidconv::options::Annotate as Wanted;
+use skidconv::options::{Annotate as Wanted, Options};
 use std::path::PathBuf;
 
 pub const REPORT_EXAMPLE: &str = "Example:
@@ -68,13 +68,20 @@ pub enum When {
     Never,
 }
 
+impl Show {
+    /// Makes a run of `options` one that only shows, and corrects unless the samples are wanted as recorded.
+    pub fn apply(self, solving: &Solving, options: &mut Options) {
+        if !self.raw {
+            solving.apply(options);
+        }
+        options.dry = true;
+    }
+}
+
 impl Report {
     pub fn action(self) -> Action {
         let mut options = self.input.into_options();
-        if !self.show.raw {
-            self.solving.apply(&mut options);
-        }
-        options.dry = true;
+        self.show.apply(&self.solving, &mut options);
         options.html = self.html;
         Action::Report { options, show: self.show, functions: self.functions, missing: self.missing }
     }
@@ -83,10 +90,7 @@ impl Report {
 impl Annotate {
     pub fn action(self) -> Action {
         let mut options = self.input.into_options();
-        if !self.show.raw {
-            self.solving.apply(&mut options);
-        }
-        options.dry = true;
+        self.show.apply(&self.solving, &mut options);
         options.annotate = Some(self.function.map_or(Wanted::Hottest, Wanted::Function));
         Action::Annotate { options, show: self.show }
     }

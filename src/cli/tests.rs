@@ -5,9 +5,10 @@ use skidconv::options::Solver;
 
 fn parse(words: &str) -> Options {
     match Cli::try_parse_from(words.split(' ')).unwrap().into_action() {
-        Action::Write { options, .. } | Action::Report { options, .. } | Action::Annotate { options, .. } => {
-            options
-        }
+        Action::Write { options, .. } => options,
+        Action::Report { options, .. } => options,
+        Action::Annotate { options, .. } => options,
+        other => panic!("{other:?}"),
     }
 }
 

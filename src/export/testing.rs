@@ -3,6 +3,7 @@
 use super::{Context, CorrectedSample, Exporter, FrameKind, Names, Segment, StackFrame};
 use crate::image::{ImageId, Location, SourceFrame, Svma, Symbol};
 use crate::perfdata::{Attr, AttrIx, CpuMode, Features};
+use crate::report::Verdict;
 use std::sync::Arc;
 
 pub(super) const PROG: ImageId = ImageId(0);
@@ -89,7 +90,9 @@ pub(super) fn with_context<T>(body: impl FnOnce(&mut Context<'_>) -> T) -> T {
     features.version = Some("6.1".into());
     features.clock = Some((1, 5_000_000_000, 500_000));
     let attrs = [cycles, clock];
-    body(&mut Context { attrs: &attrs, features: &features, names: &mut Made })
+    let at = Location { image: PROG, svma: Svma(0x1000) };
+    let intervals = [((AttrIx(0), at), (3.2, 7.6, Verdict::Gibbs))].into();
+    body(&mut Context { attrs: &attrs, features: &features, names: &mut Made, intervals: &intervals })
 }
 
 /// What an exporter makes of `samples`.

@@ -8,6 +8,7 @@ use super::survey::{CellIx, Survey};
 use super::{fit, loops};
 use crate::attribute::{Coupling, Frames, Plan, Route, Row, Share, by_overflow, by_waiting, deconvolve};
 use crate::code::{FunctionIx, Place, Program};
+use crate::export::Intervals;
 use crate::image::{ImageId, Location, Svma};
 use crate::options::{Options, Solver};
 use crate::perfdata::{AttrIx, PerfFile};
@@ -36,7 +37,7 @@ pub struct Correction {
     /// Per region, the places of its nodes.
     pub places: Vec<Vec<Location>>,
     /// 90 % interval of the weight, and what stands behind it, per event and place.
-    pub intervals: BTreeMap<(AttrIx, Location), (f64, f64, Verdict)>,
+    pub intervals: Intervals,
     /// Draws of the weight per function, for intervals of sums: event, region, function's place.
     pub functions: BTreeMap<(AttrIx, Location), (f64, f64)>,
     /// Per event.

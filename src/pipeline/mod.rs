@@ -28,6 +28,7 @@ use crate::image::{SearchPath, SourceText, Wholesym};
 use crate::options::{self, Annotate};
 use crate::perfdata::{self, AttrIx, PerfFile};
 use crate::progress::{Progress, Stage};
+use crate::report::diff::InstructionShare;
 use crate::report::listing::Listing;
 use crate::report::{Report, html};
 
@@ -68,6 +69,8 @@ pub struct Done {
     pub report: Report,
     /// Functions instruction by instruction, hottest first.
     pub listings: Vec<Listing>,
+    /// Shares of single instructions, where those were asked for.
+    pub instructions: Vec<InstructionShare>,
 }
 
 /// Runs `options`: reads, corrects and writes, and tells what was done. Outputs appear together, at the end, or not at all.
@@ -119,6 +122,8 @@ fn exporters(options: &Options, exported: &[bool]) -> Vec<(PathBuf, Box<dyn Expo
     let mut add = |path: &Option<PathBuf>, make: &dyn Fn(&Path) -> Box<dyn Exporter>| {
         exporters.extend(path.iter().map(|path| (path.clone(), make(path))));
     };
+    #[cfg(feature = "parquet")]
+    add(&options.parquet_samples, &|_| Box::new(export::ParquetSamples::default()));
     add(&options.pprof, &|_| Box::new(Pprof::default()));
     add(&options.firefox, &|path| Box::new(Firefox::new(path.extension().is_some_and(|e| e == "gz"))));
     add(&options.folded, &|_| Box::new(Folded::new(event)));
@@ -173,10 +178,21 @@ fn finish(
 ) -> Result<Done, Error> {
     let mut symbolizer = Wholesym::new()?;
     let mut names = ImageNames::new(&survey.images, &mut symbolizer);
-    let mut context = Context { attrs: file.attrs(), features: file.features(), names: &mut names };
+    let mut context = Context {
+        attrs: file.attrs(),
+        features: file.features(),
+        names: &mut names,
+        intervals: &correction.intervals,
+    };
     if let Some(path) = &options.csv {
         let rows = summary::rows(&second.tally, correction);
         outputs.push(Output::staged(path, Existing::Replace, |out| write_csv(rows, &mut context, out))?);
+    }
+    #[cfg(feature = "parquet")]
+    if let Some(path) = &options.parquet {
+        let rows = summary::rows(&second.tally, correction);
+        let write = |out: &mut Output| export::write_parquet(rows, &mut context, out);
+        outputs.push(Output::staged(path, Existing::Replace, write)?);
     }
     for (path, exporter) in paths.iter().zip(std::mem::take(&mut second.exporters)) {
         outputs.push(Output::staged(path, Existing::Replace, |out| exporter.finish(&mut context, out))?);
@@ -197,5 +213,9 @@ fn finish(
         outputs.extend(write_sidecar(&report, path)?);
     }
     outputs.into_iter().try_for_each(Output::commit)?;
-    Ok(Done { report, listings: annotated.unwrap_or_default() })
+    let instructions = match options.instructions {
+        true => summary::instructions(survey, correction, &second.tally, &mut context),
+        false => Vec::new(),
+    };
+    Ok(Done { report, listings: annotated.unwrap_or_default(), instructions })
 }

@@ -11,6 +11,7 @@ use crate::export::{Context, InstructionRow};
 use crate::image::{Image, ImageId, ImageState, Location, Svma, hex};
 use crate::options::Options;
 use crate::perfdata::AttrIx;
+use crate::report::diff::InstructionShare;
 use crate::report::{Distance, EventReport, FunctionShare, MissingImage, NamelessImage, Report, Verdict};
 
 /// One row per event and instruction with samples before or after.
@@ -45,6 +46,32 @@ pub fn fallback(correction: &Correction, attr: AttrIx) -> Verdict {
         Some(Verdict::Exact) => Verdict::Exact,
         _ => Verdict::Unchanged,
     }
+}
+
+/// The shares of single instructions.
+pub fn instructions(
+    survey: &Survey,
+    correction: &Correction,
+    tally: &Tally,
+    context: &mut Context<'_>,
+) -> Vec<InstructionShare> {
+    let share = |row: InstructionRow| {
+        let at = row.location?;
+        let image = survey.images.get(at.image);
+        let total = survey.events[row.attr.0 as usize].weight.max(1) as f64;
+        Some(InstructionShare {
+            event: context.event_name(row.attr),
+            image: image.path.clone(),
+            build_id: image.build_id.as_deref().map(hex),
+            function: context.names.symbol(at).map_or_else(String::new, |symbol| symbol.name.clone()),
+            address: at.svma.0,
+            samples: row.fixed_samples,
+            share: row.fixed_weight as f64 / total,
+            low: row.low / total,
+            high: row.high / total,
+        })
+    };
+    rows(tally, correction).into_iter().filter_map(share).collect()
 }
 
 /// The report of a run.

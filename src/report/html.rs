@@ -161,7 +161,7 @@ fn share(
         number(f.before, percent(f.before));
     }
     number(f.after, percent(f.after));
-    let interval = (corrected && f.low < f.high).then_some((f.low, f.high));
+    let interval = (corrected && f.low < f.high && f.high >= 5e-4).then_some((f.low, f.high));
     let before = if corrected { f.before } else { 0.0 };
     let _ = write!(html, "<td>{}</td>", compare(before, f.after, interval, scale));
     if corrected {

@@ -29,7 +29,7 @@ pub(super) fn verdict(verdict: Verdict) -> &'static str {
 }
 
 /// What was done, for a column of a table.
-pub(super) fn brief(verdict: Verdict) -> &'static str {
+pub(crate) fn brief(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Gibbs => "gibbs",
         Verdict::Argmin => "argmin",
