@@ -47,6 +47,8 @@ pub struct Options {
     pub pprof: Option<PathBuf>,
     /// Firefox Profiler's processed profile.
     pub firefox: Option<PathBuf>,
+    /// The same, of what correction changed.
+    pub firefox_diff: Option<PathBuf>,
     /// Folded stacks.
     pub folded: Option<PathBuf>,
     /// Parquet, one row per instruction.
@@ -133,7 +135,14 @@ impl Options {
     /// The outputs beside the recording, in the order they are written.
     pub fn side_outputs(&self) -> impl Iterator<Item = &Path> {
         let tables = [&self.csv, &self.parquet, &self.parquet_samples];
-        let samples = [&self.pprof, &self.firefox, &self.folded, &self.flamegraph, &self.flamegraph_diff];
+        let samples = [
+            &self.pprof,
+            &self.firefox,
+            &self.firefox_diff,
+            &self.folded,
+            &self.flamegraph,
+            &self.flamegraph_diff,
+        ];
         let paths = tables.into_iter().chain(samples).chain([&self.html, &self.report_json]);
         paths.filter_map(|path| path.as_deref())
     }

@@ -50,6 +50,9 @@ pub struct Outputs {
     /// A profile for profiler.firefox.com; gzipped if F ends in .gz
     #[arg(long, value_name = "F")]
     firefox: Option<PathBuf>,
+    /// What correction changed, for profiler.firefox.com: taken away where it was, added where it belongs
+    #[arg(long, value_name = "F")]
+    firefox_diff: Option<PathBuf>,
     /// Folded stacks weighed by period, of the first event or the first --event
     #[arg(long, value_name = "F")]
     folded: Option<PathBuf>,
@@ -122,6 +125,7 @@ impl Outputs {
         }
         options.pprof = self.pprof;
         options.firefox = self.firefox;
+        options.firefox_diff = self.firefox_diff;
         options.folded = self.folded;
         options.flamegraph = self.flamegraph;
         options.flamegraph_diff = self.flamegraph_diff;

@@ -33,7 +33,7 @@ pub use sample::{CorrectedSample, FrameKind, StackFrame};
 
 use crate::image::Location;
 use crate::perfdata::{Attr, AttrIx, Features};
-use crate::report::Verdict;
+use crate::report::{RegionReport, Verdict};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -61,6 +61,8 @@ pub struct Context<'a> {
     pub names: &'a mut dyn Names,
     /// What is known of how far an instruction's weight can be trusted.
     pub intervals: &'a Intervals,
+    /// What was solved together, and how it went.
+    pub regions: &'a [RegionReport],
 }
 
 /// Per event and place, the 90 % interval of the weight, and what stands behind it.

@@ -3,7 +3,7 @@
 use super::{Context, CorrectedSample, Exporter, FrameKind, Names, Segment, StackFrame};
 use crate::image::{ImageId, Location, SourceFrame, Svma, Symbol};
 use crate::perfdata::{Attr, AttrIx, CpuMode, Features};
-use crate::report::Verdict;
+use crate::report::{RegionReport, Verdict};
 use std::sync::Arc;
 
 pub(super) const PROG: ImageId = ImageId(0);
@@ -92,7 +92,20 @@ pub(super) fn with_context<T>(body: impl FnOnce(&mut Context<'_>) -> T) -> T {
     let attrs = [cycles, clock];
     let at = Location { image: PROG, svma: Svma(0x1000) };
     let intervals = [((AttrIx(0), at), (3.2, 7.6, Verdict::Gibbs))].into();
-    body(&mut Context { attrs: &attrs, features: &features, names: &mut Made, intervals: &intervals })
+    let region = |verdict| RegionReport {
+        event: "cycles:u".into(),
+        functions: vec!["main".into()],
+        verdict,
+        ..RegionReport::default()
+    };
+    let regions = [region(Verdict::Gibbs), region(Verdict::Flow)];
+    body(&mut Context {
+        regions: &regions,
+        attrs: &attrs,
+        features: &features,
+        names: &mut Made,
+        intervals: &intervals,
+    })
 }
 
 /// What an exporter makes of `samples`.

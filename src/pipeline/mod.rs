@@ -126,6 +126,9 @@ fn exporters(options: &Options, exported: &[bool]) -> Vec<(PathBuf, Box<dyn Expo
     add(&options.parquet_samples, &|_| Box::new(export::ParquetSamples::default()));
     add(&options.pprof, &|_| Box::new(Pprof::default()));
     add(&options.firefox, &|path| Box::new(Firefox::new(path.extension().is_some_and(|e| e == "gz"))));
+    add(&options.firefox_diff, &|path| {
+        Box::new(Firefox::difference(path.extension().is_some_and(|e| e == "gz")))
+    });
     add(&options.folded, &|_| Box::new(Folded::new(event)));
     add(&options.flamegraph, &|_| Box::new(Flamegraph::new(event)));
     add(&options.flamegraph_diff, &|_| Box::new(FlamegraphDiff::new(event)));
@@ -183,6 +186,7 @@ fn finish(
         features: file.features(),
         names: &mut names,
         intervals: &correction.intervals,
+        regions: &correction.regions,
     };
     if let Some(path) = &options.csv {
         let rows = summary::rows(&second.tally, correction);

@@ -9,25 +9,32 @@ use super::{Totals, by_symbol, bytes, rows, sums};
 struct Profile {
     meta: Value,
     libs: Vec<Value>,
+    shared: Shared,
     threads: Vec<Thread>,
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Thread {
     name: String,
     samples: Samples,
-    stack_table: StackTable,
-    frame_table: FrameTable,
-    func_table: FuncTable,
-    string_array: Vec<String>,
+    markers: Value,
 }
 
 #[derive(Deserialize)]
 struct Samples {
     length: usize,
     stack: Vec<Option<usize>>,
-    weight: Vec<u64>,
+    weight: Vec<i64>,
+}
+
+/// The tables that all threads share.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Shared {
+    stack_table: StackTable,
+    frame_table: FrameTable,
+    native_symbols: Symbols,
+    string_array: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -37,32 +44,34 @@ struct StackTable {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct FrameTable {
-    func: Vec<usize>,
+    native_symbol: Vec<Option<usize>>,
+    line: Vec<Option<u32>>,
 }
 
 #[derive(Deserialize)]
-struct FuncTable {
+struct Symbols {
     name: Vec<usize>,
 }
 
+impl Profile {
+    /// The function that the leaf's code stands in.
+    fn leaf(&self, stack: Option<usize>) -> &str {
+        let frame = self.shared.stack_table.frame[stack.unwrap()];
+        let symbol = self.shared.frame_table.native_symbol[frame].unwrap();
+        &self.shared.string_array[self.shared.native_symbols.name[symbol]]
+    }
+
+    fn depth(&self, stack: Option<usize>) -> usize {
+        std::iter::successors(stack, |stack| self.shared.stack_table.prefix[*stack]).count()
+    }
+}
+
 impl Thread {
-    /// The event, and how many of it a weight of 1 stands for, which the thread's name tells: `program (event ×unit)`.
-    fn event(&self) -> (&str, u64) {
-        let told = self.name.rsplit_once('(').unwrap().1.trim_end_matches(')');
-        match told.split_once(" ×") {
-            Some((event, unit)) => (event, unit.replace([',', '\u{202f}', ' '], "").parse().unwrap()),
-            None => (told, 1),
-        }
-    }
-
-    fn leaf(&self, sample: usize) -> &str {
-        let frame = self.stack_table.frame[self.samples.stack[sample].unwrap()];
-        &self.string_array[self.func_table.name[self.frame_table.func[frame]]]
-    }
-
-    fn depth(&self, sample: usize) -> usize {
-        std::iter::successors(self.samples.stack[sample], |stack| self.stack_table.prefix[*stack]).count()
+    /// The event, which the thread's name tells: `program (event)`.
+    fn event(&self) -> &str {
+        self.name.rsplit_once('(').unwrap().1.trim_end_matches(')')
     }
 }
 
@@ -78,19 +87,31 @@ fn firefox_s_profile_says_the_same() {
         let rows = rows(command);
         let mut totals = Totals::new();
         for thread in &profile.threads {
-            let (event, unit) = thread.event();
-            assert_eq!(
-                (thread.samples.stack.len(), thread.samples.weight.len()),
-                (thread.samples.length, thread.samples.length)
-            );
-            *totals.entry(event.into()).or_default() += unit * thread.samples.weight.iter().sum::<u64>();
+            let event = thread.event();
+            let Samples { length, stack, weight } = &thread.samples;
+            assert_eq!((stack.len(), weight.len()), (*length, *length));
+            *totals.entry(event.into()).or_default() += weight.iter().sum::<i64>() as u64;
             let mut leaves = Totals::new();
-            for n in 0..thread.samples.length {
-                *leaves.entry(thread.leaf(n).into()).or_default() += unit * thread.samples.weight[n];
+            for (stack, weight) in stack.iter().zip(weight) {
+                *leaves.entry(profile.leaf(*stack).into()).or_default() += *weight as u64;
             }
             assert_eq!(leaves, by_symbol(&rows, event), "{command}, {event}");
-            assert!((0..thread.samples.length).any(|n| thread.depth(n) >= 3), "callers are there");
+            assert!(stack.iter().any(|stack| profile.depth(*stack) >= 3), "callers are there");
+            assert_eq!(thread.markers["length"], 0, "no model was rejected");
         }
+        assert!(profile.shared.frame_table.line.iter().flatten().any(|line| *line > 1), "lines are there");
         assert_eq!(totals, sums(&rows, |r| r.fixed_weight), "{command}");
     }
+}
+
+#[test]
+fn the_difference_takes_away_as_much_as_it_adds() {
+    let profile: Profile = serde_json::from_slice(&bytes("fix", "diff.json")).unwrap();
+    let moved = |thread: &Thread| thread.samples.weight.iter().filter(|weight| **weight > 0).count();
+    assert!(profile.threads.iter().all(|t| t.samples.weight.iter().sum::<i64>() == 0 && moved(t) > 0));
+    let report: Value = serde_json::from_slice(&bytes("fix", "report.json")).unwrap();
+    let told = report["events"].as_array().unwrap().iter().map(|e| e["moved"].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(profile.threads.iter().map(moved).sum::<usize>() as u64, told);
+    let unmoved: Profile = serde_json::from_slice(&bytes("convert", "diff.json")).unwrap();
+    assert!(unmoved.threads.is_empty());
 }

@@ -3,7 +3,9 @@
 mod files;
 mod firefox;
 mod pprof;
+mod programs;
 mod stacks;
+mod terminal;
 #[path = "../tool/mod.rs"]
 mod tool;
 
@@ -34,10 +36,16 @@ fn run(command: &str) -> &'static Path {
                 ("--csv", "csv"),
                 ("--pprof", "pb.gz"),
                 ("--firefox", "json"),
+                ("--firefox-diff", "diff.json"),
                 ("--folded", "folded"),
                 ("--flamegraph", "svg"),
                 ("--flamegraph-diff", "diff.svg"),
+                ("--html", "html"),
                 ("--report-json", "report.json"),
+                #[cfg(feature = "parquet")]
+                ("--parquet", "parquet"),
+                #[cfg(feature = "parquet")]
+                ("--parquet-samples", "samples.parquet"),
             ];
             let names = outputs.map(|(_, extension)| name(extension));
             let (input, symfs) = (case("branchy"), testdata("cases/symfs"));
