@@ -41,6 +41,12 @@ pub struct Options {
     pub output: Option<PathBuf>,
     /// Folders that stand for `/` when binaries are looked for, first hit wins.
     pub symfs: Vec<PathBuf>,
+    /// Tarballs of `perf archive` to look for binaries in.
+    pub archives: Vec<PathBuf>,
+    /// A list of the recorded kernel's symbols.
+    pub kallsyms: Option<PathBuf>,
+    /// Whether servers may be asked for binaries and debug files.
+    pub debuginfod: bool,
     /// One row per instruction.
     pub csv: Option<PathBuf>,
     /// pprof's profile.proto, gzipped.

@@ -19,6 +19,15 @@ pub struct Reading {
     /// Folder with the recorded machine's binaries under their own paths, as in perf; the first hit wins
     #[arg(long, value_name = "DIR")]
     symfs: Vec<PathBuf>,
+    /// Tarball that `perf archive` made on the recorded machine; may be repeated
+    #[arg(long, value_name = "F")]
+    archive: Vec<PathBuf>,
+    /// Copy of the recorded machine's /proc/kallsyms
+    #[arg(long, value_name = "F")]
+    kallsyms: Option<PathBuf>,
+    /// Ask the servers of DEBUGINFOD_URLS for missing binaries and symbols
+    #[arg(long)]
+    debuginfod: bool,
     /// Only this event, as `perf script` names it; may be repeated
     #[arg(long, value_name = "NAME")]
     event: Vec<String>,

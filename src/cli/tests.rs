@@ -15,11 +15,12 @@ fn parse(words: &str) -> Options {
 #[test]
 fn every_flag_reaches_the_options() {
     let o = parse(
-        "skidconv fix in -o out --symfs a --symfs b --csv c --pprof p --firefox f --firefox-diff fd --folded - --flamegraph g --flamegraph-diff d --html h --report-json r \
+        "skidconv fix in -o out --symfs a --symfs b --archive t --kallsyms k --debuginfod --csv c --pprof p --firefox f --firefox-diff fd --folded - --flamegraph g --flamegraph-diff d --html h --report-json r \
          --event cycles --event instructions --solver ics --skid 12.5 --seed 9 --threads 3 --force --quiet",
     );
     assert!(o.correct && o.force && o.solver == Solver::Ics && o.skid == Some(12.5));
     assert_eq!((o.seed, o.threads, o.events.len(), o.symfs.len()), (9, Some(3), 2, 2));
+    assert!(o.debuginfod && o.kallsyms == Some("k".into()) && o.archives.len() == 1);
     let side: Vec<_> = o.side_outputs().map(|p| p.to_str().unwrap()).collect();
     assert_eq!(side, ["c", "p", "f", "fd", "-", "g", "d", "h", "r"]);
 }

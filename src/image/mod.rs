@@ -4,7 +4,9 @@
 //! address of a process at a time, the image it lies in and the address inside that image; the image's code, functions and
 //! symbols. It knows ELF and nothing of instructions or statistics.
 
+mod archive;
 mod binary;
+mod debuginfod;
 mod elf;
 mod functions;
 mod images;
@@ -23,7 +25,9 @@ mod text;
 mod threads;
 mod unwind;
 
+pub use archive::unpack;
 pub use binary::{Image, ImageState};
+pub use debuginfod::{Artifact, Debuginfod};
 pub use elf::{Class, Elf, ElfError, Section, Segment};
 pub use functions::{FunctionRange, FunctionSource, Functions};
 pub use images::Images;

@@ -74,7 +74,7 @@ impl Wholesym {
 
     fn find(&mut self, images: &Images, at: Location) -> Option<Symbol> {
         let image = images.get(at.image);
-        if let Some(of) = image.listed() {
+        if let Some(of) = images.listed(image) {
             let list = self.lists.entry(of);
             let list = list.or_insert_with_key(|of| images.listing(of));
             return list.as_ref()?.at(at.svma.0).map(listed);

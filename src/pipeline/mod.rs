@@ -24,7 +24,7 @@ use crate::export::{
     self, Context, Existing, Exporter, Firefox, Flamegraph, FlamegraphDiff, Folded, ImageNames, Output,
     Pprof, write_csv, write_recording, write_sidecar,
 };
-use crate::image::{SearchPath, SourceText, Wholesym};
+use crate::image::{self, Debuginfod, SearchPath, SourceText, Wholesym};
 use crate::options::{self, Annotate};
 use crate::perfdata::{self, AttrIx, PerfFile};
 use crate::progress::{Progress, Stage};
@@ -46,6 +46,17 @@ pub enum Error {
         /// Where and why.
         source: perfdata::Error,
     },
+    /// A file with symbols or binaries cannot be read.
+    #[error("cannot read {}", path.display())]
+    Symbols {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Servers are to be asked, but none are known.
+    #[error("no debuginfod server is known: name them in DEBUGINFOD_URLS")]
+    NoServers,
     /// An output cannot be written.
     #[error(transparent)]
     Export(#[from] export::Error),
@@ -79,7 +90,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Done, Error> {
     let read = |source| Error::Read { path: options.input.clone(), source };
     let file = PerfFile::open(&options.input).map_err(read)?;
     let exported = events(&file, &options.events)?;
-    let search = SearchPath::system(options.symfs.clone());
+    let archives = archives(options)?;
+    let search = search(options, &archives)?;
     let survey = Survey::take(&file, search, progress).map_err(read)?;
     let correction = match options.correct {
         true => threads(options.threads)?.install(|| correct::correct(&file, &survey, options, progress)),
@@ -93,6 +105,27 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Done, Error> {
         None => watch(&file, progress, &mut second).map_err(read)?,
     }
     finish(&file, options, recording.as_deref(), &survey, &correction, second, paths, outputs)
+}
+
+/// Unpacks the tarballs; they go with the result.
+fn archives(options: &Options) -> Result<Vec<tempfile::TempDir>, Error> {
+    let unpacked =
+        |path: &PathBuf| image::unpack(path).map_err(|source| Error::Symbols { path: path.clone(), source });
+    options.archives.iter().map(unpacked).collect()
+}
+
+/// Where binaries and symbols are looked for.
+fn search(options: &Options, archives: &[tempfile::TempDir]) -> Result<SearchPath, Error> {
+    let mut search = SearchPath::system(options.symfs.clone());
+    search.archives = archives.iter().map(|folder| folder.path().to_owned()).collect();
+    if let Some(path) = &options.kallsyms {
+        std::fs::File::open(path).map_err(|source| Error::Symbols { path: path.clone(), source })?;
+        search.kallsyms = Some(path.clone());
+    }
+    if options.debuginfod {
+        search.debuginfod = Some(Debuginfod::from_env().ok_or(Error::NoServers)?);
+    }
+    Ok(search)
 }
 
 /// Which events are asked for, by name with or without its modifiers; all if none is named.
