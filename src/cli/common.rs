@@ -118,7 +118,16 @@ impl Input {
 impl Reading {
     /// Options of a run on `input`.
     pub fn options(self, input: PathBuf) -> Options {
-        Options { input, symfs: self.symfs, events: self.event, threads: self.threads, ..Options::default() }
+        Options {
+            input,
+            symfs: self.symfs,
+            archives: self.archive,
+            kallsyms: self.kallsyms,
+            debuginfod: self.debuginfod,
+            events: self.event,
+            threads: self.threads,
+            ..Options::default()
+        }
     }
 }
 

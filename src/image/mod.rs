@@ -36,7 +36,7 @@ pub use mapping::{Mapped, Mapping, MappingIx, When};
 pub use name::{ImageName, NameKind};
 pub use plt::PltTarget;
 pub use space::AddressSpaces;
-pub use symbols::{SourceFrame, Symbol, Symbolizer, Wholesym};
+pub use symbols::{SourceFrame, Symbol, Symbolizer, Wholesym, demangle};
 pub use text::SourceText;
 pub use unwind::RowId;
 

@@ -161,7 +161,7 @@ fn frame(info: FrameDebugInfo) -> SourceFrame {
 }
 
 /// Demangles what is mangled. Of names that are not, wholesym takes a leading underscore away; they stay as they are.
-fn demangle(name: &str) -> String {
+pub fn demangle(name: &str) -> String {
     let (plain, version) = name.split_at(name.find('@').unwrap_or(name.len()));
     let mangled = ["_Z", "__Z", "_R"].iter().any(|start| plain.starts_with(start));
     match demangle_any(plain) {

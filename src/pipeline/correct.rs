@@ -9,7 +9,7 @@ use super::{fit, loops};
 use crate::attribute::{Coupling, Frames, Plan, Route, Row, Share, by_overflow, by_waiting, deconvolve};
 use crate::code::{FunctionIx, Place, Program};
 use crate::export::Intervals;
-use crate::image::{ImageId, Location, Svma};
+use crate::image::{ImageId, Location, Svma, demangle};
 use crate::options::{Options, Solver};
 use crate::perfdata::{AttrIx, PerfFile};
 use crate::progress::Progress;
@@ -229,7 +229,10 @@ impl Desk<'_> {
         let name = |f: FunctionIx| {
             let place = at(self.program.place(f, 0));
             let function = self.survey.images.get(place.image).function_at(place.svma);
-            function.and_then(|f| f.name.clone()).unwrap_or_else(|| format!("{:#x}", place.svma.0))
+            function
+                .and_then(|f| f.name.as_deref())
+                .map(demangle)
+                .unwrap_or_else(|| format!("{:#x}", place.svma.0))
         };
         report::RegionReport {
             event: event.map_or_else(String::new, |&ix| file.attrs()[ix].name.clone()),

@@ -15,6 +15,8 @@ const DEEPEST: usize = 4;
 /// Columns of the two shares and the interval.
 const NUMBERS: usize = 2 + 6 + 8 + 18;
 const ADDRESS: usize = 12;
+/// Shares that come out as 0.0%.
+const LEAST: f64 = 5e-4;
 /// Widest an instruction may be before it is cut.
 const CODE: usize = 44;
 
@@ -154,7 +156,8 @@ impl<'a> Drawn<'a> {
     /// Shares of the function's weight.
     fn numbers(&self, cell: &Cell) -> String {
         let of = |weight: f64, all: f64| if weight > 0.0 { percent(weight / all) } else { String::new() };
-        if cell.before == 0 && cell.after == 0 && cell.high <= 0.0 {
+        let known = cell.low < cell.high && cell.high / self.after >= LEAST;
+        if cell.before == 0 && cell.after == 0 && !known {
             return format!("{:NUMBERS$}", "");
         }
         let before = if self.corrected { of(cell.before as f64, self.before) } else { String::new() };
@@ -165,7 +168,7 @@ impl<'a> Drawn<'a> {
             _ if share >= 0.01 => self.style.bold(&after),
             _ => after,
         };
-        let interval = match self.corrected && cell.low < cell.high {
+        let interval = match self.corrected && known {
             true => format!("{:>6} – {:>6}", percent(cell.low / self.after), percent(cell.high / self.after)),
             false => String::new(),
         };

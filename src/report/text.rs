@@ -16,7 +16,7 @@ pub fn render(report: &Report, style: &Style) -> String {
     for event in &report.events {
         text += &self::event(event, report.corrected, style);
     }
-    text += &regions(&report.regions, style);
+    text += &regions(&report.regions, report.samples, style);
     text += &missing(&report.missing, style);
     for warning in &report.warnings {
         text += &format!("\n{}", wrap(&format!("warning: {warning}"), 0, style.columns()));
@@ -73,8 +73,8 @@ fn distance(far: &Distance) -> String {
     text
 }
 
-/// How many regions ended how, and the largest of those without a posterior.
-fn regions(regions: &[RegionReport], style: &Style) -> String {
+/// How many regions ended how, and the largest of those without a posterior that hold a hundredth of all samples.
+fn regions(regions: &[RegionReport], samples: u64, style: &Style) -> String {
     if regions.is_empty() {
         return String::new();
     }
@@ -83,7 +83,8 @@ fn regions(regions: &[RegionReport], style: &Style) -> String {
     let tally: Vec<_> = tally.iter().map(|(how, n)| format!("{} {how}", count(*n))).collect();
     let title = counted(regions.len() as u64, "region");
     let mut text = format!("\n{}\n{}", style.bold(&title), wrap(&tally.join(", "), 2, style.columns()));
-    let mut short: Vec<_> = regions.iter().filter(|region| fell_short(region.verdict)).collect();
+    let mut short: Vec<_> =
+        regions.iter().filter(|r| fell_short(r.verdict) && 100 * r.samples >= samples).collect();
     short.sort_by_key(|region| std::cmp::Reverse(region.samples));
     for region in short.iter().take(REGIONS) {
         text += &wrap(&self::region(region, style), 4, style.columns());

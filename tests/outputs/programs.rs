@@ -91,49 +91,6 @@ fn hotspot_s_parser_takes_the_corrected_recording() {
     assert!(parsed("fix") > 10_000 && parsed("convert") > 10_000);
 }
 
-#[test]
-fn create_llvm_prof_takes_the_corrected_recording() {
-    if !has("create_llvm_prof") {
-        return;
-    }
-    let folder = folder("llvm-prof");
-    let told = |command: &str| {
-        let out = folder.join(format!("{command}.prof"));
-        let data = unstarted(&path(command, "data"), &folder.join(format!("{command}.data")));
-        let binary = testdata("cases/symfs").join("branchy");
-        let binary = if binary.exists() { binary } else { branchy(&testdata("cases/symfs")) };
-        let arg = |name: &str, value: &Path| format!("--{name}={}", text(value));
-        let mut args = vec![arg("binary", &binary), arg("profile", &data), arg("out", &out)];
-        args.extend(["--use_lbr=false".into(), "--format=text".into()]);
-        tool("create_llvm_prof", &args.iter().map(String::as_str).collect::<Vec<_>>());
-        std::fs::read_to_string(out).unwrap()
-    };
-    let (before, after) = (told("convert"), told("fix"));
-    assert!(before.contains("tally") && after.contains("tally"), "{after}");
-    assert_ne!(before, after);
-}
-
-/// The recorded binary, somewhere below.
-fn branchy(root: &Path) -> PathBuf {
-    let mut work = vec![root.to_owned()];
-    while let Some(folder) = work.pop() {
-        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            match entry.is_dir() {
-                true => work.push(entry),
-                false if entry.file_name().is_some_and(|name| name == "branchy") => return entry,
-                false => {}
-            }
-        }
-    }
-    panic!("branchy is in testdata")
-}
-
-/// A copy without what old readers stop at.
-fn unstarted(data: &Path, to: &Path) -> PathBuf {
-    std::fs::copy(data, to).unwrap();
-    to.to_owned()
-}
-
 /// Runs headless chromium on a page.
 fn chromium(page: &Path, args: &[&str]) -> Vec<u8> {
     let home = folder("chromium");

@@ -102,7 +102,7 @@ fn row(listing: &Listing, ix: usize, (column, event, scale): (usize, &ListedEven
     let (all_before, all_after) = (event.before.max(1) as f64, event.after.max(1) as f64);
     let (before, after) = (cell.before as f64 / all_before, cell.after as f64 / all_after);
     let (low, high) = (cell.low / all_after, cell.high / all_after);
-    let known = cell.low < cell.high;
+    let known = cell.low < cell.high && high >= 5e-4;
     let shown = |weight: u64, share: f64| if weight > 0 { percent(share) } else { String::new() };
     let held = cell.before + cell.after > 0;
     let interval = if known { format!("{} – {}", percent(low), percent(high)) } else { String::new() };
