@@ -35,8 +35,8 @@ pub fn by_overflow(
 /// Causes of reports of time: the instructions that may have been waited for. `second` is the probability that the report
 /// stands two instructions behind rather than one; `reported` is the time per node.
 ///
-/// With one step back to take, a report's causes are its predecessors, in proportion to how often each leads there. With
-/// one or two, the reports of all nodes together tell how much time each took ([`deconvolve`]).
+/// A report's causes are its predecessors, in proportion to how often each leads there and to how long it is waited for. The
+/// reports of all nodes together tell how long that is ([`deconvolve`]); where they don't, the usual latencies do.
 pub fn by_waiting(
     region: &Region,
     rates: &Rates,
@@ -53,9 +53,7 @@ pub fn by_waiting(
                 add(&mut coupling[to], leader(from), flow);
             }
         });
-        if second > 0.0 {
-            coupling = one_or_two(region, &coupling, &leader, second, reported);
-        }
+        coupling = weighed(region, &coupling, &leader, second, reported);
     }
     for (i, causes) in coupling.iter_mut().enumerate() {
         if causes.is_empty() {
@@ -67,7 +65,7 @@ pub fn by_waiting(
 }
 
 /// Extends a coupling of one step back to two, each report's causes weighted by the time they are found to take.
-fn one_or_two(
+fn weighed(
     region: &Region,
     once: &Coupling,
     leader: &impl Fn(usize) -> usize,
@@ -80,9 +78,9 @@ fn one_or_two(
     let mut both: Coupling = vec![Vec::new(); once.len()];
     for (to, causes) in once.iter().enumerate() {
         for &(near, flow) in causes {
-            let into: f64 = once[near].iter().map(|c| c.1).sum();
             add(&mut both[to], near, (1.0 - second) * flow * latency[near]);
-            for &(far, before) in &once[near] {
+            let into: f64 = once[near].iter().map(|c| c.1).sum();
+            for &(far, before) in once[near].iter().filter(|_| second > 0.0) {
                 if leader(far) == far {
                     add(&mut both[to], far, second * flow * before / into * latency[far]);
                 }

@@ -1,14 +1,14 @@
-//! How often each instruction caused an event, from where it was reported.
+//! How long each instruction was waited for, from where time was reported.
 //!
 //! Richardson (1972) and Lucy (1974): the expectation–maximisation steps for Poisson counts under a known kernel. Started
-//! from executions and stopped early, so that what the data can't tell apart stays in proportion to executions.
+//! from what is usual and stopped early, so that what the data can't tell apart stays in its usual proportion.
 
 use super::Coupling;
 
 const ROUNDS: usize = 60;
 
-/// Occurrences per node. `coupling` is that of the event's possible causes at the rates in `start` (per node), `reported`
-/// the samples per node.
+/// Time per node. `coupling` is that of the possible causes at the times in `start` (per node), `reported` what was reported
+/// per node.
 pub fn deconvolve(coupling: &Coupling, reported: &[f64], start: &[f64]) -> Vec<f64> {
     let mut caused = start.to_vec();
     let mut reach = vec![0.0; start.len()];

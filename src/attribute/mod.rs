@@ -5,18 +5,23 @@
 //! and the totals come as near to the solution as whole samples can. It knows regions and calls, not files.
 
 mod balance;
+mod blind;
 mod couple;
 mod deconvolve;
+mod occur;
 mod plan;
 mod quota;
 mod route;
+mod suspicion;
 
 pub use balance::balance;
 pub use couple::{by_overflow, by_waiting};
 pub use deconvolve::deconvolve;
+pub use occur::{Walk, by_occurrence};
 pub use plan::{Dealer, Move, Plan, Row, Share};
 pub use quota::quotas;
 pub use route::{Frames, Route};
+pub use suspicion::suspicion;
 
 /// For each node reported, its possible causes (node, joint weight), by node.
 pub type Coupling = Vec<Vec<(usize, f64)>>;

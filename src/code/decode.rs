@@ -2,7 +2,7 @@
 
 use yaxpeax_arch::LengthedInstruction as _;
 
-use super::inst::{Flow, Idiom, Inst, Kind, Registers};
+use super::inst::{Address, Effect, Flow, Idiom, Inst, Kind, Number, Registers};
 
 /// Which instruction set the bytes are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,7 +42,7 @@ struct Memory {
 
 /// The decoder has one type per mode with the same names in it; this is the adapter for one of them.
 macro_rules! adapter {
-    ($name:ident, $mode:ident, $word:ty) => {
+    ($name:ident, $mode:ident, $word:ty, [$($wide:ident)*]) => {
         mod $name {
             use super::*;
             use yaxpeax_x86::$mode::behavior::AccessVisitor;
@@ -75,8 +75,11 @@ macro_rules! adapter {
                     kind,
                     loads: access.loads,
                     stores: access.stores,
-                    fuses: fuses(&mnemonic, &operands, constant),
+                    fuses: fuses(&mnemonic, &operands) && !compares_constant(&operands, constant),
+                    fuses_constant: fuses(&mnemonic, &operands) && compares_constant(&operands, constant),
                     reads: access.reads,
+                    memory: operands.iter().find_map(|o| memory_operand(o, end)),
+                    effect: effect(&mnemonic, &operands, constant),
                     writes: access.writes,
                     idiom: idiom(&mnemonic, &operands, constant, end),
                     mnemonic: mnemonic.into(),
@@ -109,6 +112,7 @@ macro_rules! adapter {
                     Operand::ImmediateU16 { imm } => i64::from(imm),
                     Operand::ImmediateI32 { imm } => i64::from(imm),
                     Operand::ImmediateU32 { imm } => i64::from(imm),
+                    $(Operand::$wide { imm } => imm as i64,)*
                     _ => return None,
                 })
             }
@@ -142,6 +146,67 @@ macro_rules! adapter {
                     Registers::general(reg.num() & 3)
                 } else {
                     Registers::general(reg.num())
+                }
+            }
+
+            fn memory_operand(operand: &Operand, end: u64) -> Option<Address> {
+                let vector = |reg: RegSpec| general(reg).is_none() && !is_special(reg.name());
+                let made = |base: Option<RegSpec>, index: Option<(RegSpec, u8)>, disp: i32| Address {
+                    base: base.and_then(general),
+                    index: index.and_then(|(reg, scale)| Some((general(reg)?, scale))),
+                    disp: i64::from(disp),
+                    opaque: index.is_some_and(|(reg, _)| vector(reg)),
+                };
+                if let Some(absolute) = memory(operand, end).and_then(|m| m.absolute) {
+                    return Some(Address { disp: absolute as i64, ..Address::default() });
+                }
+                Some(match *operand {
+                    Operand::MemDeref { base } => made(Some(base), None, 0),
+                    Operand::Disp { base, disp } => made(Some(base), None, disp),
+                    Operand::MemIndexScale { index, scale } => made(None, Some((index, scale)), 0),
+                    Operand::MemIndexScaleDisp { index, scale, disp } => {
+                        made(None, Some((index, scale)), disp)
+                    }
+                    Operand::MemBaseIndexScale { base, index, scale } => {
+                        made(Some(base), Some((index, scale)), 0)
+                    }
+                    Operand::MemBaseIndexScaleDisp { base, index, scale, disp } => {
+                        made(Some(base), Some((index, scale)), disp)
+                    }
+                    _ if operand.is_memory() => Address { opaque: true, ..Address::default() },
+                    _ => return None,
+                })
+            }
+
+            fn effect(mnemonic: &str, operands: &[Operand], constant: Option<i64>) -> Effect {
+                let number = |operand: &Operand| match operand {
+                    o if o.is_memory() => Some(Number::Memory),
+                    o => register(o).map(Number::Register).or(immediate(o).map(Number::Constant)),
+                };
+                let to = operands.first().and_then(number);
+                let from = operands.get(1).and_then(number);
+                let factor = operands.get(2).and_then(immediate);
+                match (mnemonic, to, from) {
+                    ("cdqe" | "cwde", ..) => {
+                        Effect::Copy { to: Number::Register(0), from: Number::Register(0) }
+                    }
+                    ("mov" | "movsx" | "movzx" | "movsxd", Some(to), Some(from)) => Effect::Copy { to, from },
+                    ("add" | "sub", Some(to), Some(from)) => {
+                        Effect::Add { to, from, minus: mnemonic == "sub" }
+                    }
+                    ("inc" | "dec", Some(to), None) => {
+                        Effect::Add { to, from: Number::Constant(1), minus: mnemonic == "dec" }
+                    }
+                    ("imul", Some(to), Some(from)) => match factor {
+                        Some(by) => Effect::Scale { to, from, by },
+                        None => Effect::Other,
+                    },
+                    ("shl" | "sal", Some(to), _) => match constant {
+                        Some(by @ 0..=31) => Effect::Scale { to, from: to, by: 1 << by },
+                        _ => Effect::Other,
+                    },
+                    ("lea", Some(Number::Register(to)), _) => Effect::Lea { to },
+                    _ => Effect::Other,
                 }
             }
 
@@ -207,16 +272,20 @@ macro_rules! adapter {
                 }
             }
 
-            /// Fusion wants a register or memory compare, but not of memory with a constant (Intel optimization manual).
-            fn fuses(mnemonic: &str, operands: &[Operand], constant: Option<i64>) -> bool {
-                let memory = operands.iter().any(Operand::is_memory);
+            fn fuses(mnemonic: &str, operands: &[Operand]) -> bool {
                 match mnemonic {
-                    "cmp" | "test" => !(memory && constant.is_some()),
+                    "cmp" | "test" => true,
                     "add" | "sub" | "and" | "inc" | "dec" => {
                         !operands.first().is_some_and(Operand::is_memory)
                     }
                     _ => false,
                 }
+            }
+
+            /// Intel's do not fuse a compare of memory with a constant (Intel optimization manual), AMD's do (software
+            /// optimization guide for family 17h, 2.9).
+            fn compares_constant(operands: &[Operand], constant: Option<i64>) -> bool {
+                constant.is_some() && operands.iter().any(Operand::is_memory)
             }
 
             #[derive(Default)]
@@ -256,8 +325,8 @@ macro_rules! adapter {
     };
 }
 
-adapter!(long, long_mode, u64);
-adapter!(protected, protected_mode, u32);
+adapter!(long, long_mode, u64, [ImmediateI64 ImmediateU64]);
+adapter!(protected, protected_mode, u32, []);
 
 fn is_special(register: &str) -> bool {
     matches!(register, "rip" | "eip" | "cs" | "ds" | "es" | "fs" | "gs" | "ss")
@@ -345,72 +414,4 @@ fn is_float(mnemonic: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn long(bytes: &[u8]) -> Inst {
-        decode(Bitness::Bits64, 0x1000, bytes).expect("decodes")
-    }
-
-    #[test]
-    fn a_conditional_branch_has_its_target() {
-        let jle = long(&[0x7e, 0xf0]);
-        assert_eq!(jle.flow, Flow::Branch(0x0ff2));
-        assert!(jle.is_conditional() && jle.falls_through());
-        assert_eq!(jle.kind, Kind::Branch);
-    }
-
-    #[test]
-    fn calls_returns_and_jumps_are_told_apart() {
-        assert_eq!(long(&[0xe8, 0xfb, 0xff, 0xff, 0xff]).flow, Flow::Call(0x1000));
-        assert_eq!(long(&[0xc3]).flow, Flow::Return);
-        assert_eq!(long(&[0xf3, 0xc3]).flow, Flow::Return);
-        assert_eq!(long(&[0xff, 0xe0]).flow, Flow::IndirectJump { via: None });
-        assert_eq!(long(&[0xff, 0x25, 0x10, 0, 0, 0]).flow, Flow::IndirectJump { via: Some(0x1016) });
-        assert_eq!(long(&[0xf2, 0xff, 0x25, 0x10, 0, 0, 0]).flow, Flow::IndirectJump { via: Some(0x1017) });
-        assert_eq!(long(&[0xff, 0xd2]).flow, Flow::IndirectCall { via: None });
-        assert_eq!(long(&[0x0f, 0x0b]).flow, Flow::Stop);
-    }
-
-    #[test]
-    fn an_lea_is_no_load_and_a_pop_is_one() {
-        let lea = long(&[0x48, 0x8d, 0x0d, 0x13, 0x02, 0, 0]);
-        assert!(!lea.loads && !lea.stores);
-        assert_eq!(lea.idiom, Idiom::Address { reg: 1, address: 0x121a });
-        let pop = long(&[0x58]);
-        assert!(pop.loads && !pop.stores);
-        let store = long(&[0x48, 0x89, 0x07]);
-        assert!(store.stores && !store.loads);
-    }
-
-    #[test]
-    fn a_compare_with_memory_and_constant_does_not_fuse() {
-        assert!(long(&[0x3b, 0x39]).fuses, "cmp (%rcx),%edi");
-        assert!(!long(&[0x83, 0x39, 0x05]).fuses, "cmpl $5,(%rcx)");
-        assert!(long(&[0x48, 0x85, 0xc0]).fuses, "test %rax,%rax");
-        assert!(!long(&[0x48, 0x8d, 0x01]).fuses, "lea");
-    }
-
-    #[test]
-    fn kinds_follow_the_mnemonic() {
-        assert_eq!(long(&[0x48, 0xf7, 0xf9]).kind, Kind::Divide);
-        assert_eq!(long(&[0xf2, 0x0f, 0x5e, 0xc1]).kind, Kind::FloatDivide);
-        assert_eq!(long(&[0xf2, 0x0f, 0x59, 0xc1]).kind, Kind::Float);
-        assert_eq!(long(&[0xf0, 0x48, 0x0f, 0xb1, 0x0f]).kind, Kind::Atomic);
-        assert_eq!(long(&[0x66, 0x0f, 0x1f, 0x44, 0, 0]).kind, Kind::Nop);
-    }
-
-    #[test]
-    fn bytes_that_are_no_instruction_decode_to_nothing() {
-        assert!(decode(Bitness::Bits64, 0, &[0x06]).is_none());
-        assert!(decode(Bitness::Bits64, 0, &[]).is_none());
-        assert!(decode(Bitness::Bits64, 0, &[0xe8, 0x01]).is_none(), "cut short");
-        assert!(decode(Bitness::Bits32, 0, &[0x06]).is_some(), "push %es exists in 32-bit code");
-    }
-
-    #[test]
-    fn thirty_two_bit_targets_wrap_at_four_gigabytes() {
-        let jump = decode(Bitness::Bits32, 0xffff_fff0, &[0xe9, 0x20, 0, 0, 0]).expect("decodes");
-        assert_eq!(jump.flow, Flow::Jump(0x15));
-    }
-}
+mod tests;

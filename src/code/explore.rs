@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::cfg::Cfg;
 use super::decode::decode;
 use super::dominators::Dominators;
-use super::inst::{Flow, Inst, Kind};
+use super::inst::{Effect, Flow, Inst, Kind};
 use super::jump_table;
 use super::loops::Loops;
 use super::source::Source;
@@ -157,7 +157,10 @@ fn opaque(address: u64) -> Inst {
         kind: Kind::Opaque,
         loads: false,
         stores: false,
+        memory: None,
+        effect: Effect::default(),
         fuses: false,
+        fuses_constant: false,
         reads: Default::default(),
         writes: Default::default(),
         idiom: Default::default(),

@@ -17,8 +17,14 @@ pub struct Inst {
     pub stores: bool,
     /// It has the form that fuses with a conditional branch right behind it (Intel SDM, "macro-fusion").
     pub fuses: bool,
+    /// It has that form but for comparing memory with a constant, which some processors fuse and others do not.
+    pub fuses_constant: bool,
     /// Registers read, address registers included.
     pub reads: Registers,
+    /// Its explicit memory operand.
+    pub memory: Option<Address>,
+    /// What it does to numbers, as far as addresses are made of them.
+    pub effect: Effect,
     /// Registers written.
     pub writes: Registers,
     /// What jump-table recovery needs to know of it.
@@ -42,6 +48,68 @@ impl Inst {
     pub fn is_conditional(&self) -> bool {
         matches!(self.flow, Flow::Branch(_))
     }
+}
+
+/// A memory operand: base + index · scale + displacement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Address {
+    /// General register.
+    pub base: Option<u8>,
+    /// General register and what it is multiplied by.
+    pub index: Option<(u8, u8)>,
+    /// Displacement, or the address itself where there are no registers.
+    pub disp: i64,
+    /// It depends on something else besides: a segment, a vector of indices.
+    pub opaque: bool,
+}
+
+/// An operand that holds a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number {
+    /// In a general register.
+    Register(u8),
+    /// In the memory operand.
+    Memory,
+    /// In the instruction.
+    Constant(i64),
+}
+
+/// The arithmetic that addresses are made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Effect {
+    /// Any other.
+    #[default]
+    Other,
+    /// `to ← from`, whatever the widths.
+    Copy {
+        /// Written.
+        to: Number,
+        /// Read.
+        from: Number,
+    },
+    /// `to ← to ± from`.
+    Add {
+        /// Changed.
+        to: Number,
+        /// Added.
+        from: Number,
+        /// It is subtracted.
+        minus: bool,
+    },
+    /// `to ← from · by`.
+    Scale {
+        /// Written.
+        to: Number,
+        /// Read.
+        from: Number,
+        /// Factor.
+        by: i64,
+    },
+    /// `to ←` the address of the memory operand.
+    Lea {
+        /// Register written.
+        to: u8,
+    },
 }
 
 /// Where control goes after an instruction.

@@ -13,6 +13,7 @@ mod jump_table;
 mod loops;
 mod program;
 mod source;
+mod stride;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -20,7 +21,8 @@ pub use cfg::{Block, BlockIx, Cfg, Edge, EdgeKind, Exit};
 pub use decode::{Bitness, decode, disassemble};
 pub use dominators::Dominators;
 pub use explore::{Function, discover, explore};
-pub use inst::{Flow, Idiom, Inst, Kind, Registers};
+pub use inst::{Address, Effect, Flow, Idiom, Inst, Kind, Number, Registers};
 pub use loops::{Loop, LoopIx, Loops};
 pub use program::{CallSite, FunctionIx, Linker, Place, Program, Seen, Target};
 pub use source::Source;
+pub use stride::{Stride, strides};

@@ -12,13 +12,20 @@ pub struct Kind {
     pub class: Class,
     /// Instructions that may cause it.
     pub causes: Counts,
+    /// Bytes that come with one event: a line of a cache, or a page.
+    pub span: u64,
     /// Why, in a clause.
     pub reason: &'static str,
 }
 
 const fn kind(class: Class, causes: Counts, reason: &'static str) -> Kind {
-    Kind { class, causes, reason }
+    Kind { class, causes, span: LINE, reason }
 }
+
+/// Of a cache.
+const LINE: u64 = 64;
+/// Of memory, which one entry of a TLB stands for.
+const PAGE: u64 = 4096;
 
 const TIME: &str =
     "time passes everywhere alike, but the instruction after the one waited for may be reported";
@@ -76,8 +83,9 @@ fn cache(config: u64) -> Kind {
         (_, 1) => Counts::Stores,
         _ => Counts::Memory,
     };
+    let span = if level == 3 { PAGE } else { LINE };
     match missed || level > 1 {
-        true => kind(Class::Occurrence, causes, MISSED),
+        true => Kind { span, ..kind(Class::Occurrence, causes, MISSED) },
         false => kind(Class::Retirement, causes, RETIRED),
     }
 }
@@ -92,7 +100,8 @@ fn by_name(name: &str) -> Kind {
     } else if has(&["br_misp", "branch-misses", "mispredict"]) {
         kind(Class::Occurrence, Counts::Predicted, MISSED)
     } else if has(&["miss", "fill", "replay"]) {
-        kind(Class::Occurrence, memory, MISSED)
+        let span = if has(&["tlb"]) { PAGE } else { LINE };
+        Kind { span, ..kind(Class::Occurrence, memory, MISSED) }
     } else if has(&["cycles", "clk_unhalted", "cpu_clk"]) && !has(&["stall"]) {
         kind(Class::Time, Counts::Instructions, TIME)
     } else if has(&["inst_retired", "instructions", "ret_inst", "ex_ret_instr"]) {

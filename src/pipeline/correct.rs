@@ -6,7 +6,9 @@ use super::classify::{Kind, classify};
 use super::linking::{self, place};
 use super::survey::{CellIx, Survey};
 use super::{fit, loops};
-use crate::attribute::{Coupling, Frames, Plan, Route, Row, Share, by_overflow, by_waiting, deconvolve};
+use crate::attribute::{
+    Coupling, Frames, Plan, Route, Row, Share, Walk, by_occurrence, by_overflow, by_waiting, suspicion,
+};
 use crate::code::{FunctionIx, Place, Program};
 use crate::export::Intervals;
 use crate::image::{ImageId, Location, Svma, demangle};
@@ -14,8 +16,9 @@ use crate::options::{Options, Solver};
 use crate::perfdata::{AttrIx, PerfFile};
 use crate::progress::Progress;
 use crate::report::{self, Class, Verdict};
-use crate::skid::assemble::Folded;
-use crate::skid::lag;
+use crate::skid::assemble::{Counts, Folded};
+use crate::skid::hold::TimeSamples;
+use crate::skid::{Holds, lag};
 use crate::solve::diagnose::quantile;
 use crate::solve::{Answer, Evidence, Method, Settings, Solved};
 
@@ -313,6 +316,16 @@ impl Desk<'_> {
             let second = lag::second(self.program, &self.folded(event.0 as usize));
             return (by_waiting(region, &answer.rates, solved.reporting, second, &reported), None);
         }
+        if kind.class == Class::Occurrence {
+            let (mut samples, holds) = (vec![0.0; region.nodes.len()], waits(answer));
+            rows.iter().for_each(|r| samples[r.node] += r.samples as f64);
+            let prior = suspicion(self.program, region, &answer.rates, &holds, kind.causes, kind.span);
+            let surprised = kind.causes == Counts::Predicted;
+            let reporting = solved.reporting;
+            let walk = Walk { region, rates: &answer.rates, holds: &holds, reporting, surprised };
+            let (coupling, caused) = by_occurrence(&walk, &solved.skid, &prior, &samples);
+            return (coupling, Some(caused));
+        }
         let executions: Vec<f64> = region
             .nodes
             .iter()
@@ -320,11 +333,7 @@ impl Desk<'_> {
             .collect();
         let coupling =
             by_overflow(region, &answer.rates, &answer.holds, &solved.skid, solved.reporting, &executions);
-        if kind.class == Class::Retirement {
-            return (coupling, Some(executions));
-        }
-        let caused = deconvolve(&coupling, &reported, &executions);
-        (coupling, Some(caused))
+        (coupling, Some(executions))
     }
 
     /// Intervals around what was `placed` (weight and samples per node): those of the posterior for retirement events, those
@@ -395,6 +404,18 @@ impl Desk<'_> {
             (Class::Time, _) => "its samples stand on the instructions waited for already".into(),
             _ => kind.reason.into(),
         };
+    }
+}
+
+/// Head times. Where no event measured time, late reports of retirement do so roughly: they stand where the processor waits.
+fn waits(answer: &Answer) -> Holds {
+    let model = &answer.model;
+    match model.events.first().filter(|_| model.time.is_none()) {
+        None => answer.holds.clone(),
+        Some(event) => {
+            let time = TimeSamples { cycles: event.weight.clone(), period: event.period };
+            Holds::measure(&model.region, &answer.rates, Some(&time), model.reporting)
+        }
     }
 }
 

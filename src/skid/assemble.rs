@@ -6,6 +6,7 @@ use super::classes::Classes;
 use super::hold::{Reporting, TimeSamples};
 use super::likelihood::{Model, Observation};
 use super::region::Region;
+use super::reporting;
 use crate::code::{Exit, FunctionIx, Program};
 
 /// Blocks with less of all samples are left out.
@@ -111,7 +112,8 @@ pub fn model(
     reporting: Reporting,
     keep: &dyn Fn(FunctionIx, usize) -> bool,
 ) -> Model {
-    let region = Region::build(program, classes, functions, keep);
+    let mut region = Region::build(program, classes, functions, keep);
+    region.nodes.iter_mut().for_each(|n| n.fused &= reporting::fuses(program, reporting, n));
     let events = retired.iter().map(|e| observation(&region, e)).collect();
     let time = time.map(|t| TimeSamples { cycles: t.at(&region), period: t.period });
     Model { region, events, time, reporting }

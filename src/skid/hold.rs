@@ -15,6 +15,8 @@ pub struct Reporting {
     pub late: bool,
     /// A compare and the conditional branch behind it retire as one.
     pub fused: bool,
+    /// Also where it compares memory with a constant.
+    pub fused_constants: bool,
 }
 
 /// Head times.

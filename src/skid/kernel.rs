@@ -133,16 +133,48 @@ impl Kernel {
         reporting: Reporting,
         origin: &[f64],
     ) -> Vec<Vec<f64>> {
-        self.prepare(region, holds, skid.tick);
-        let n = region.nodes.len();
-        self.moving.fill(0.0);
+        let mut entered = vec![0.0; region.nodes.len()];
         for (from, &executions) in origin.iter().enumerate() {
             for at in region.starts[from]..region.starts[from + 1] {
-                self.moving[region.steps[at].to] += executions * rates.steps[at];
+                entered[region.steps[at].to] += executions * rates.steps[at];
             }
         }
+        self.reports_entering(region, rates, holds, skid, reporting, &entered)
+    }
+
+    /// The same for an overflow when the nodes in `entered` are about to be the head.
+    pub fn reports_entering(
+        &mut self,
+        region: &Region,
+        rates: &Rates,
+        holds: &Holds,
+        skid: &Skid,
+        reporting: Reporting,
+        entered: &[f64],
+    ) -> Vec<Vec<f64>> {
+        self.prepare(region, holds, skid.tick);
+        self.moving.copy_from_slice(entered);
         self.settle(region, rates);
-        let mut bins = vec![vec![0.0; n]; skid.weights.len()];
+        self.run(region, rates, skid, reporting)
+    }
+
+    /// The same for an overflow while the nodes in `origin` are waited for, from the beginning of that wait.
+    pub fn reports_from_wait(
+        &mut self,
+        region: &Region,
+        rates: &Rates,
+        holds: &Holds,
+        skid: &Skid,
+        reporting: Reporting,
+        origin: &[f64],
+    ) -> Vec<Vec<f64>> {
+        self.prepare(region, holds, skid.tick);
+        self.mass.iter_mut().zip(origin).for_each(|(mass, &executions)| *mass += executions);
+        self.run(region, rates, skid, reporting)
+    }
+
+    fn run(&mut self, region: &Region, rates: &Rates, skid: &Skid, reporting: Reporting) -> Vec<Vec<f64>> {
+        let mut bins = vec![vec![0.0; region.nodes.len()]; skid.weights.len()];
         let last = skid.edges.last().copied().unwrap_or(0);
         let mut bin = 0;
         for tick in 0..last {
@@ -166,6 +198,7 @@ impl Kernel {
         let n = region.nodes.len();
         self.mass.clear();
         self.mass.resize(STAGES * n, 0.0);
+        self.moving.clear();
         self.moving.resize(n, 0.0);
         self.pass = holds.mean.iter().map(|h| (1.0 - h / tick).max(0.0)).collect();
         self.long = holds.mean.iter().map(|&h| h >= STAGES as f64 * tick).collect();

@@ -230,7 +230,7 @@ impl Region {
                 index.nodes.insert((f, inst), self.nodes.len());
                 let fused = inst > block.first
                     && function.insts[inst].is_conditional()
-                    && function.insts[inst - 1].fuses;
+                    && (function.insts[inst - 1].fuses || function.insts[inst - 1].fuses_constant);
                 self.nodes.push(classes.node(program, f, inst, self.blocks.len(), fused));
             }
             self.blocks.push(Block { nodes: first..self.nodes.len(), function: f });

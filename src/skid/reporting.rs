@@ -6,7 +6,8 @@
 
 use super::assemble::Folded;
 use super::hold::Reporting;
-use crate::code::{Function, Inst, Kind, Program};
+use super::region::Node;
+use crate::code::{Function, FunctionIx, Inst, Kind, Program, Registers};
 
 /// Fused branches hold less than this share of their pair's samples.
 const FUSED: f64 = 0.03;
@@ -16,6 +17,14 @@ const CONTRAST: f64 = 2.0;
 const NOTICEABLE: f64 = 1.5;
 /// Weight of a pair whose second uses what the first computes: on a core that issues in order the second is waited for.
 const DEPENDENT: f64 = 0.3;
+/// How much longer the first instruction behind a branch is waited for than another, on average, cycles.
+const REFILL: f64 = 2.0;
+/// A load so few instructions before a branch may keep it waiting.
+const CLOSE: usize = 5;
+/// On cores that issue in order the uses of slow results hold so many times the samples of what is right behind those.
+const IN_ORDER: f64 = 10.0;
+/// … and this share of all samples.
+const IN_ALL: f64 = 0.05;
 /// Less evidence decides nothing.
 const LEAST_EVIDENCE: f64 = 5.0;
 
@@ -23,33 +32,79 @@ const LEAST_EVIDENCE: f64 = 5.0;
 /// address is taken to be late, which it is on most processors.
 pub fn decide(program: &Program, time: Option<&Folded>, events: &[&Folded]) -> Reporting {
     let late = time.and_then(|t| is_late(program, t)).unwrap_or(true);
-    Reporting { late, fused: is_fused(program, events) }
+    let fused = is_fused(program, events);
+    Reporting { late, fused, fused_constants: fused && are_constants_fused(program, events) }
+}
+
+/// Whether a node that is the second of a pair is fused with the node before it.
+pub fn fuses(program: &Program, reporting: Reporting, node: &Node) -> bool {
+    let before = node.inst.checked_sub(1).map(|i| &program.functions[node.function].1.insts[i]);
+    reporting.fused && before.is_some_and(|b| b.fuses || reporting.fused_constants && b.fuses_constant)
 }
 
 fn is_late(program: &Program, time: &Folded) -> Option<bool> {
     let (mut on, mut behind) = (0.0, 0.0);
     for (f, (_, function)) in program.functions.iter().enumerate() {
-        for block in &function.cfg.blocks {
+        let refilled = refilled(function);
+        for (b, block) in function.cfg.blocks.iter().enumerate() {
             let samples: Vec<f64> = (block.first..block.end).map(|i| time.samples_at(f, i)).collect();
             let usual = NOTICEABLE * samples.iter().sum::<f64>() / samples.len() as f64;
             for (pair, i) in samples.windows(2).zip(block.first..) {
-                let contrast = contrast(function, i);
+                let contrast = contrast(function, i, refilled[b] && i == block.first);
                 on += contrast * (pair[0] - usual).max(0.0);
                 behind += contrast * (pair[1] - usual).max(0.0);
             }
         }
     }
-    (on + behind >= LEAST_EVIDENCE).then_some(behind > on)
+    (on + behind >= LEAST_EVIDENCE).then(|| behind > on && !waits_at_uses(program, time))
 }
 
-/// How much more instruction `i` is waited for than the one behind it: a weight, 0 where it is not.
-fn contrast(function: &Function, i: usize) -> f64 {
+/// Whether time stands on the first uses of slow results even where they are not right behind: then it was issued in order,
+/// and the instruction that is waited for is reported after all.
+fn waits_at_uses(program: &Program, time: &Folded) -> bool {
+    let (mut behind, mut used) = (0.0, 0.0);
+    for (f, (_, function)) in program.functions.iter().enumerate() {
+        let insts = &function.insts;
+        for block in &function.cfg.blocks {
+            for i in block.first..block.end.saturating_sub(2) {
+                let result = Registers(insts[i].writes.0 & !Registers::STACK.0);
+                let uses = |&j: &usize| !result.and(insts[j].reads).is_empty();
+                let user = (i + 1..block.end).find(uses).filter(|&j| j > i + 1);
+                if let Some(user) = user.filter(|_| wait(&insts[i], false) >= 1.0) {
+                    behind += time.samples_at(f, i + 1);
+                    used += time.samples_at(f, user);
+                }
+            }
+        }
+    }
+    let all: f64 = time.weight.values().sum::<f64>() / time.period;
+    used >= LEAST_EVIDENCE.max(IN_ALL * all) && used > IN_ORDER * behind
+}
+
+/// Blocks whose first instruction is waited for until it has been fetched, where the branch before them was mispredicted.
+/// Branches back to the head of a loop seldom are, and one with a load close before it may be waited for itself.
+fn refilled(function: &Function) -> Vec<bool> {
+    let mut refilled = vec![false; function.cfg.blocks.len()];
+    for edge in &function.cfg.edges {
+        let from = &function.cfg.blocks[edge.from];
+        let close = &function.insts[from.end.saturating_sub(CLOSE).max(from.first)..from.end];
+        let branches = close.last().is_some_and(Inst::is_conditional);
+        let repeats = function.dominators.dominates(edge.to, edge.from);
+        refilled[edge.to] |= branches && !repeats && !close.iter().any(|i| i.loads);
+    }
+    refilled
+}
+
+/// How much more instruction `i` is waited for than the one behind it: a weight, 0 where it is not. It may have to be fetched
+/// first (`refilled`).
+fn contrast(function: &Function, i: usize, refilled: bool) -> f64 {
     let (first, second) = (&function.insts[i], &function.insts[i + 1]);
-    let (slow, quick) = (wait(first, false), wait(second, first.fuses));
+    let refill = if refilled { REFILL } else { 0.0 };
+    let (slow, quick) = (wait(first, false) + refill, wait(second, first.fuses));
     if first.fuses || slow < 1.0 || slow < CONTRAST * quick {
         return 0.0;
     }
-    let stops = matches!(first.kind, Kind::Divide | Kind::FloatDivide);
+    let stops = refilled || matches!(first.kind, Kind::Divide | Kind::FloatDivide);
     let dependent = !stops && !first.writes.and(second.reads).is_empty();
     (slow / quick).ln() * if dependent { DEPENDENT } else { 1.0 }
 }
@@ -67,18 +122,91 @@ fn wait(inst: &Inst, fused: bool) -> f64 {
 
 fn is_fused(program: &Program, events: &[&Folded]) -> bool {
     let (mut first, mut second) = (0.0, 0.0);
-    for (f, (_, function)) in program.functions.iter().enumerate() {
-        for i in
-            pairs(function).filter(|&i| function.insts[i].fuses && function.insts[i + 1].is_conditional())
-        {
-            first += events.iter().map(|e| e.samples_at(f, i)).sum::<f64>();
-            second += events.iter().map(|e| e.samples_at(f, i + 1)).sum::<f64>();
-        }
+    for (f, i) in pairs(program, |inst| inst.fuses) {
+        first += samples(events, f, i);
+        second += samples(events, f, i + 1);
     }
     second <= FUSED * (first + second)
 }
 
-/// Instructions with another behind them in their block.
-fn pairs(function: &Function) -> impl Iterator<Item = usize> + '_ {
-    function.cfg.blocks.iter().flat_map(|b| b.first..b.end.saturating_sub(1))
+/// A compare that loads is waited for: were it reported on its own, as the instruction before the next, the branch would have
+/// its samples; as one with the branch it is reported behind both.
+fn are_constants_fused(program: &Program, events: &[&Folded]) -> bool {
+    let (mut second, mut around) = (0.0, 0.0);
+    for (f, i) in pairs(program, |inst| inst.fuses_constant) {
+        let cfg = &program.functions[f].1.cfg;
+        let behind = cfg.successors(cfg.block_of(i + 1)).map(|e| cfg.blocks[e.to].first);
+        second += samples(events, f, i + 1);
+        around += samples(events, f, i) + behind.map(|b| samples(events, f, b)).sum::<f64>();
+    }
+    second + around >= LEAST_EVIDENCE && second <= FUSED * (second + around)
+}
+
+fn samples(events: &[&Folded], f: FunctionIx, i: usize) -> f64 {
+    events.iter().map(|e| e.samples_at(f, i)).sum()
+}
+
+/// Compares of this form with a conditional branch behind them in their block.
+fn pairs(program: &Program, form: impl Fn(&Inst) -> bool) -> Vec<(FunctionIx, usize)> {
+    let mut found = Vec::new();
+    for (f, (_, function)) in program.functions.iter().enumerate() {
+        let inside = function.cfg.blocks.iter().flat_map(|b| b.first..b.end.saturating_sub(1));
+        let insts = &function.insts;
+        found.extend(inside.filter(|&i| form(&insts[i]) && insts[i + 1].is_conditional()).map(|i| (f, i)));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::explore;
+    use crate::code::testing::{Bytes, NoStubs};
+    use crate::skid::assemble::Counts;
+
+    fn decided(code: &[u8], samples: &[f64]) -> Reporting {
+        let function = explore(&Bytes(0, code.to_vec()), 0..code.len() as u64, &[]);
+        assert_eq!(function.insts.len(), samples.len());
+        let program = Program::link(vec![(0, function)], &NoStubs, &[], false);
+        let weight = samples.iter().enumerate().map(|(ix, n)| ((0, ix), n * 7.0)).collect();
+        let time = Folded { weight, period: 7.0, counts: Counts::Instructions };
+        decide(&program, Some(&time), &[&time])
+    }
+
+    #[test]
+    fn time_on_a_divide_is_in_its_place_and_behind_it_is_late() {
+        // div %rcx; mov %r9,%r10; mov %r9,%r11; mov %r9,%r10; ret
+        let code = [0x48, 0xf7, 0xf1, 0x4d, 0x89, 0xca, 0x4d, 0x89, 0xcb, 0x4d, 0x89, 0xca, 0xc3];
+        assert!(!decided(&code, &[90.0, 3.0, 3.0, 3.0, 1.0]).late);
+        assert!(decided(&code, &[3.0, 90.0, 3.0, 3.0, 1.0]).late);
+    }
+
+    #[test]
+    fn time_behind_a_branch_is_that_of_fetching() {
+        // 0: dec %edi; jne 6; nop; nop; 6: mov %eax,%ecx; mov %edx,%esi; mov %eax,%edx; ret
+        let code = [0xff, 0xcf, 0x75, 0x02, 0x90, 0x90, 0x89, 0xc1, 0x89, 0xd6, 0x89, 0xc2, 0xc3];
+        assert!(!decided(&code, &[1.0, 0.0, 1.0, 1.0, 90.0, 1.0, 1.0, 1.0]).late);
+        assert!(decided(&code, &[1.0, 0.0, 1.0, 1.0, 1.0, 90.0, 1.0, 1.0]).late);
+    }
+
+    #[test]
+    fn time_at_a_distant_use_is_that_of_a_core_that_issues_in_order() {
+        // div %rcx; add %rax,%r10; mov (%rsi),%rdi; mov %r9,%r11; mov %r9,%r12; add %rdi,%r8; ret
+        let code = [
+            0x48, 0xf7, 0xf1, 0x49, 0x01, 0xc2, 0x48, 0x8b, 0x3e, 0x4d, 0x89, 0xcb, 0x4d, 0x89, 0xcc, 0x49,
+            0x01, 0xf8, 0xc3,
+        ];
+        assert!(decided(&code, &[1.0, 90.0, 1.0, 1.0, 1.0, 1.0, 1.0]).late);
+        assert!(!decided(&code, &[1.0, 90.0, 1.0, 1.0, 1.0, 90.0, 1.0]).late);
+    }
+
+    #[test]
+    fn a_compare_of_memory_with_a_constant_is_fused_where_its_branch_has_no_samples() {
+        // 0: test %eax,%eax; 2: jne 4; 4: cmpl $5,(%rcx); 7: jne 0; 9: mov %eax,%ecx; ret
+        let code = [0x85, 0xc0, 0x75, 0x00, 0x83, 0x39, 0x05, 0x75, 0xf7, 0x89, 0xc1, 0xc3];
+        let fused = decided(&code, &[40.0, 0.0, 5.0, 0.0, 60.0, 1.0]);
+        assert!(fused.fused && fused.fused_constants);
+        let apart = decided(&code, &[40.0, 0.0, 5.0, 60.0, 5.0, 1.0]);
+        assert!(apart.fused && !apart.fused_constants);
+    }
 }

@@ -113,6 +113,14 @@ cases! {
     "scan-wide8-60" "scan" Wide8 about(60), AfterHead, 20000, PLAIN;
     "scan-bursty-20-few" "scan" Bursty about(20), AfterHead, 500, CHAINS;
     "scan-shared-150-lbr" "scan" Shared about(150), AfterHead, 5000, With { branches: 16, ..PLAIN };
+    "missing-arcs-inorder-20" "arcs" InOrder about(20), OnHead, 20000, MISSES;
+    "missing-hash-wide4-20" "hash" Wide4 about(20), AfterHead, 20000, MISSES;
+    "missing-sparse-wide8-60" "sparse" Wide8 about(60), OnHead, 20000, MISSES;
+    "missing-tree-wide6-hump" "tree" Wide6 HUMP, AfterHead, 20000, MISSES;
+    "missing-interp-wide6-lognormal20" "interp" Wide6 lognormal(20.0), AfterHead, 20000, MISSES;
+    "missing-compare-shared-60" "compare" Shared about(60), AfterHead, 20000, MISSES;
+    "missing-scan-blocking-5" "scan" Blocking about(5), OnHead, 20000, MISSES;
+    "missing-trips-wide4-tail" "trips" Wide4 TAIL, AfterHead, 20000, MISSES;
 }
 
 /// The cases of `--quick`: one or two of each kind of core.

@@ -1,0 +1,83 @@
+//! Instructions that decide something, each from its bytes.
+
+use super::*;
+
+fn long(bytes: &[u8]) -> Inst {
+    decode(Bitness::Bits64, 0x1000, bytes).expect("decodes")
+}
+
+#[test]
+fn a_conditional_branch_has_its_target() {
+    let jle = long(&[0x7e, 0xf0]);
+    assert_eq!(jle.flow, Flow::Branch(0x0ff2));
+    assert!(jle.is_conditional() && jle.falls_through());
+    assert_eq!(jle.kind, Kind::Branch);
+}
+
+#[test]
+fn calls_returns_and_jumps_are_told_apart() {
+    assert_eq!(long(&[0xe8, 0xfb, 0xff, 0xff, 0xff]).flow, Flow::Call(0x1000));
+    assert_eq!(long(&[0xc3]).flow, Flow::Return);
+    assert_eq!(long(&[0xf3, 0xc3]).flow, Flow::Return);
+    assert_eq!(long(&[0xff, 0xe0]).flow, Flow::IndirectJump { via: None });
+    assert_eq!(long(&[0xff, 0x25, 0x10, 0, 0, 0]).flow, Flow::IndirectJump { via: Some(0x1016) });
+    assert_eq!(long(&[0xf2, 0xff, 0x25, 0x10, 0, 0, 0]).flow, Flow::IndirectJump { via: Some(0x1017) });
+    assert_eq!(long(&[0xff, 0xd2]).flow, Flow::IndirectCall { via: None });
+    assert_eq!(long(&[0x0f, 0x0b]).flow, Flow::Stop);
+}
+
+#[test]
+fn an_lea_is_no_load_and_a_pop_is_one() {
+    let lea = long(&[0x48, 0x8d, 0x0d, 0x13, 0x02, 0, 0]);
+    assert!(!lea.loads && !lea.stores);
+    assert_eq!(lea.idiom, Idiom::Address { reg: 1, address: 0x121a });
+    let pop = long(&[0x58]);
+    assert!(pop.loads && !pop.stores);
+    let store = long(&[0x48, 0x89, 0x07]);
+    assert!(store.stores && !store.loads);
+}
+
+#[test]
+fn a_compare_of_memory_with_a_constant_does_not_fuse_everywhere() {
+    assert!(long(&[0x3b, 0x39]).fuses, "cmp (%rcx),%edi");
+    let constant = long(&[0x83, 0x39, 0x05]);
+    assert!(!constant.fuses && constant.fuses_constant, "cmpl $5,(%rcx)");
+    assert!(long(&[0x48, 0x85, 0xc0]).fuses, "test %rax,%rax");
+    assert!(!long(&[0x48, 0x8d, 0x01]).fuses, "lea");
+}
+
+#[test]
+fn kinds_follow_the_mnemonic() {
+    assert_eq!(long(&[0x48, 0xf7, 0xf9]).kind, Kind::Divide);
+    assert_eq!(long(&[0xf2, 0x0f, 0x5e, 0xc1]).kind, Kind::FloatDivide);
+    assert_eq!(long(&[0xf2, 0x0f, 0x59, 0xc1]).kind, Kind::Float);
+    assert_eq!(long(&[0xf0, 0x48, 0x0f, 0xb1, 0x0f]).kind, Kind::Atomic);
+    assert_eq!(long(&[0x66, 0x0f, 0x1f, 0x44, 0, 0]).kind, Kind::Nop);
+}
+
+#[test]
+fn bytes_that_are_no_instruction_decode_to_nothing() {
+    assert!(decode(Bitness::Bits64, 0, &[0x06]).is_none());
+    assert!(decode(Bitness::Bits64, 0, &[]).is_none());
+    assert!(decode(Bitness::Bits64, 0, &[0xe8, 0x01]).is_none(), "cut short");
+    assert!(decode(Bitness::Bits32, 0, &[0x06]).is_some(), "push %es exists in 32-bit code");
+}
+
+#[test]
+fn thirty_two_bit_targets_wrap_at_four_gigabytes() {
+    let jump = decode(Bitness::Bits32, 0xffff_fff0, &[0xe9, 0x20, 0, 0, 0]).expect("decodes");
+    assert_eq!(jump.flow, Flow::Jump(0x15));
+}
+
+#[test]
+fn operands_are_kept_as_addresses_are_made_of_them() {
+    let slot = Some(Address { base: Some(5), disp: -16, ..Address::default() });
+    let counter = long(&[0x83, 0x45, 0xf0, 0x01]); // addl $1,-16(%rbp)
+    assert_eq!(counter.memory, slot);
+    assert_eq!(counter.effect, Effect::Add { to: Number::Memory, from: Number::Constant(1), minus: false });
+    let wide = long(&[0x48, 0x69, 0xd2, 0xdc, 0, 0, 0]); // imul $0xdc,%rdx,%rdx
+    let rdx = Number::Register(2);
+    assert_eq!(wide.effect, Effect::Scale { to: rdx, from: rdx, by: 0xdc });
+    let gather = long(&[0xc4, 0xe2, 0x6d, 0x92, 0x04, 0x88]); // vgatherdps %ymm2,(%rax,%ymm1,4),%ymm0
+    assert!(gather.memory.is_some_and(|m| m.opaque));
+}
