@@ -2,6 +2,7 @@
 
 mod classify;
 mod correct;
+mod finish;
 mod fit;
 pub mod linking;
 mod listings;
@@ -15,22 +16,18 @@ pub use crate::options::{Options, Solver};
 
 use std::path::{Path, PathBuf};
 
-use correct::Correction;
-use listings::Lister;
+use finish::{Finish, exporters};
 use second::Second;
 use survey::Survey;
 
-use crate::export::{
-    self, Context, Existing, Exporter, Firefox, Flamegraph, FlamegraphDiff, Folded, ImageNames, Output,
-    Pprof, write_csv, write_recording, write_sidecar,
-};
-use crate::image::{self, Debuginfod, SearchPath, SourceText, Wholesym};
-use crate::options::{self, Annotate};
-use crate::perfdata::{self, AttrIx, PerfFile};
+use crate::export::{self, Existing, Output, write_recording};
+use crate::image::{self, Debuginfod, SearchPath};
+use crate::options;
+use crate::perfdata::{self, PerfFile};
 use crate::progress::{Progress, Stage};
+use crate::report::Report;
 use crate::report::diff::InstructionShare;
 use crate::report::listing::Listing;
-use crate::report::{Report, html};
 
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]
@@ -104,7 +101,9 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Done, Error> {
         Some(to) => outputs.push(copy(&file, options, to, progress, &mut second)?),
         None => watch(&file, progress, &mut second).map_err(read)?,
     }
-    finish(&file, options, recording.as_deref(), &survey, &correction, second, paths, outputs)
+    let (survey, correction) = (&survey, &correction);
+    Finish { file: &file, options, recording: recording.as_deref(), survey, correction }
+        .finish(second, paths, outputs)
 }
 
 /// Unpacks the tarballs; they go with the result.
@@ -147,27 +146,6 @@ fn threads(wanted: Option<usize>) -> Result<rayon::ThreadPool, Error> {
     pool.build().map_err(|e| Error::System(std::io::Error::other(e)))
 }
 
-/// What is made from samples, and where it goes.
-fn exporters(options: &Options, exported: &[bool]) -> Vec<(PathBuf, Box<dyn Exporter>)> {
-    let first = exported.iter().position(|e| *e).map(|ix| AttrIx(ix as u32));
-    let event = first.filter(|_| !options.events.is_empty());
-    let mut exporters: Vec<(PathBuf, Box<dyn Exporter>)> = Vec::new();
-    let mut add = |path: &Option<PathBuf>, make: &dyn Fn(&Path) -> Box<dyn Exporter>| {
-        exporters.extend(path.iter().map(|path| (path.clone(), make(path))));
-    };
-    #[cfg(feature = "parquet")]
-    add(&options.parquet_samples, &|_| Box::new(export::ParquetSamples::default()));
-    add(&options.pprof, &|_| Box::new(Pprof::default()));
-    add(&options.firefox, &|path| Box::new(Firefox::new(path.extension().is_some_and(|e| e == "gz"))));
-    add(&options.firefox_diff, &|path| {
-        Box::new(Firefox::difference(path.extension().is_some_and(|e| e == "gz")))
-    });
-    add(&options.folded, &|_| Box::new(Folded::new(event)));
-    add(&options.flamegraph, &|_| Box::new(Flamegraph::new(event)));
-    add(&options.flamegraph_diff, &|_| Box::new(FlamegraphDiff::new(event)));
-    exporters
-}
-
 /// Copies the recording with the moves made.
 fn copy(
     file: &PerfFile,
@@ -199,60 +177,4 @@ fn watch(file: &PerfFile, progress: &dyn Progress, second: &mut Second<'_>) -> R
     }
     progress.finish(Stage::Write);
     Ok(())
-}
-
-/// Writes the formats and the report, and lets everything appear.
-fn finish(
-    file: &PerfFile,
-    options: &Options,
-    recording: Option<&Path>,
-    survey: &Survey,
-    correction: &Correction,
-    mut second: Second<'_>,
-    paths: Vec<PathBuf>,
-    mut outputs: Vec<Output>,
-) -> Result<Done, Error> {
-    let mut symbolizer = Wholesym::new()?;
-    let mut names = ImageNames::new(&survey.images, &mut symbolizer);
-    let mut context = Context {
-        attrs: file.attrs(),
-        features: file.features(),
-        names: &mut names,
-        intervals: &correction.intervals,
-        regions: &correction.regions,
-    };
-    if let Some(path) = &options.csv {
-        let rows = summary::rows(&second.tally, correction);
-        outputs.push(Output::staged(path, Existing::Replace, |out| write_csv(rows, &mut context, out))?);
-    }
-    #[cfg(feature = "parquet")]
-    if let Some(path) = &options.parquet {
-        let rows = summary::rows(&second.tally, correction);
-        let write = |out: &mut Output| export::write_parquet(rows, &mut context, out);
-        outputs.push(Output::staged(path, Existing::Replace, write)?);
-    }
-    for (path, exporter) in paths.iter().zip(std::mem::take(&mut second.exporters)) {
-        outputs.push(Output::staged(path, Existing::Replace, |out| exporter.finish(&mut context, out))?);
-    }
-    let report = summary::report(options, recording, survey, correction, &second, &mut context);
-    let lister = Lister { survey, correction, tally: &second.tally, events: &report.events };
-    let mut text = SourceText::new(&options.symfs);
-    if let Some(path) = &options.html {
-        let listings = lister.listings(&Annotate::Hottest, &mut text, &mut context);
-        outputs
-            .push(Output::staged(path, Existing::Replace, |out| Ok(html::write(&report, &listings, out)?))?);
-    }
-    let annotated = options.annotate.as_ref().map(|wanted| lister.listings(wanted, &mut text, &mut context));
-    if let Some(path) = &options.report_json {
-        outputs.push(Output::staged(path, Existing::Replace, |out| Ok(report.write_json(out)?))?);
-    }
-    if let Some(path) = recording.filter(|_| options.correct) {
-        outputs.extend(write_sidecar(&report, path)?);
-    }
-    outputs.into_iter().try_for_each(Output::commit)?;
-    let instructions = match options.instructions {
-        true => summary::instructions(survey, correction, &second.tally, &mut context),
-        false => Vec::new(),
-    };
-    Ok(Done { report, listings: annotated.unwrap_or_default(), instructions })
 }
