@@ -10,8 +10,11 @@ use cli::{Action, Show, When};
 use skidconv::options::{Annotate, Options};
 use skidconv::pipeline;
 use skidconv::report::{annotate, diff, text};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+
+/// Columns of a listing that goes to a file or a pipe, so that source lines are not cut short.
+const WIDE: usize = 180;
 
 fn main() -> ExitCode {
     match act(cli::Cli::parse().into_action()) {
@@ -61,7 +64,10 @@ fn write(options: &Options, quiet: bool) -> anyhow::Result<()> {
 
 fn list(options: &Options, show: Show) -> anyhow::Result<()> {
     let done = pipeline::run(options, &bars::Bars::new(false))?;
-    let style = terminal::style(true, show.color);
+    let mut style = terminal::style(true, show.color);
+    if !io::stdout().is_terminal() {
+        style.width = style.width.max(WIDE);
+    }
     let event = options.events.first().map(String::as_str);
     let draw = |listing| annotate::render(listing, event, options.correct, &style);
     let text: String = done.listings.iter().map(draw).collect();

@@ -54,7 +54,7 @@ pub(super) struct MarkerSchema {
     pub tooltip_label: &'static str,
     pub table_label: &'static str,
     pub chart_label: &'static str,
-    pub display: [&'static str; 3],
+    pub display: [&'static str; 2],
     pub fields: Vec<MarkerField>,
     pub description: &'static str,
 }

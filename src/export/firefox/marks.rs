@@ -15,7 +15,7 @@ pub(super) fn schema() -> MarkerSchema {
         tooltip_label: "Model rejected",
         table_label: "{marker.data.functions}: {marker.data.reason}",
         chart_label: "{marker.data.functions}",
-        display: ["marker-chart", "marker-table", "timeline-overview"],
+        display: ["marker-chart", "marker-table"],
         fields: vec![
             field("functions", "Functions", "string"),
             field("samples", "Samples", "integer"),
@@ -36,7 +36,9 @@ pub(super) fn markers(
     let mut markers = Markers::default();
     let rejected =
         |r: &&RegionReport| matches!(r.verdict, Verdict::Argmin | Verdict::Flow | Verdict::Unchanged);
-    for region in regions.iter().filter(rejected).filter(|region| region.event == event) {
+    let mut regions: Vec<_> = regions.iter().filter(rejected).filter(|r| r.event == event).collect();
+    regions.sort_by_key(|region| std::cmp::Reverse(region.samples));
+    for region in regions {
         markers.data.push(Rejected {
             r#type: TYPE,
             functions: plain(&region.functions.join(", ")),

@@ -255,7 +255,7 @@ fn each_thread_and_event_has_its_track() {
     let tracks: Vec<_> =
         profile.threads.iter().map(|t| (&t.name[..], &t.pid[..], t.samples.length)).collect();
     let expected =
-        [("my prog (cpu-clock)", "7", 1), ("my prog (cycles:u)", "7", 1), ("my prog (cycles:u)", "7", 2)];
+        [("my prog (cycles:u)", "7", 1), ("my prog (cycles:u)", "7", 2), ("my prog (cpu-clock)", "7", 1)];
     assert_eq!(tracks, expected);
     assert!(profile.threads.iter().all(|t| !t.is_main_thread && t.process_name == "my prog"));
     assert_eq!(profile.meta.product, "my prog (cycles:u)");
