@@ -177,7 +177,6 @@ fn templates_inlined_code_and_a_stripped_library_have_their_names() {
     let listed = skidconv(&folder, &["annotate", "perf.data", "shapes::spin<double>", "--color", "never"]);
     assert!(listed.out.contains("[shapes::") && listed.out.contains("sum += (value * i)"), "{}", listed.out);
     carried_elsewhere(&folder, &data);
-    read_by_autofdo(&folder, &program);
 }
 
 /// What `perf archive` packs has the names where nothing of the recorded machine is left.
@@ -212,32 +211,6 @@ fn carried_elsewhere(folder: &Path, data: &Path) {
     for name in ["shapes", "libspin.so", "libspin.so.debug"] {
         std::fs::rename(moved.join(name), folder.join(name)).unwrap();
     }
-}
-
-/// `create_llvm_prof` makes a profile of the corrected recording. Its reader stops at `PERF_RECORD_FINISHED_INIT` (82),
-/// which newer perfs write; as `FINISHED_ROUND` (68), which has no payload either, it is passed over.
-fn read_by_autofdo(folder: &Path, program: &Path) {
-    if !has("create_llvm_prof") {
-        return;
-    }
-    let mut bytes = std::fs::read(folder.join("perf.fixed.data")).unwrap();
-    let number = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
-    let (mut at, len) = (number(&bytes, 40), number(&bytes, 48));
-    let end = at + len;
-    while at + 8 <= end {
-        if bytes[at..at + 4] == 82u32.to_le_bytes() {
-            bytes[at] = 68;
-        }
-        at += usize::from(u16::from_le_bytes([bytes[at + 6], bytes[at + 7]])).max(8);
-    }
-    let (data, out) = (folder.join("autofdo.data"), folder.join("autofdo.prof"));
-    std::fs::write(&data, bytes).unwrap();
-    let arg = |name: &str, value: &Path| format!("--{name}={}", text(value));
-    let args = [arg("binary", program), arg("profile", &data), arg("out", &out)];
-    let args = [args[0].as_str(), &args[1], &args[2], "--use_lbr=false", "--format=text"];
-    run("create_llvm_prof", &args);
-    let profile = std::fs::read_to_string(out).unwrap();
-    assert!(profile.contains("spin"), "{profile}");
 }
 
 #[test]
