@@ -6,9 +6,19 @@
 //! of the samples as they stand, of flow conservation and of the solution, and of time at instruction level; `truth` is
 //! how near the parameters can come at all.
 
+#[path = "../benches/accuracy/score.rs"]
+#[allow(dead_code)]
+mod score;
+#[path = "../benches/accuracy/truth.rs"]
+#[allow(dead_code)]
+mod truth;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
+
+use score::grouped;
+use truth::{Profile, Truth};
 
 use skidconv::code::Program;
 use skidconv::image::SearchPath;
@@ -19,52 +29,14 @@ use skidconv::skid::assemble::{Counts, Folded};
 use skidconv::skid::{Circulation, Rates, Region, reporting};
 use skidconv::solve::{Evidence, Group, Method, Settings, prepare, solve_all};
 
-type Profile = BTreeMap<u64, f64>;
-
-/// What a truth file says.
-#[derive(Default)]
-struct Truth {
-    executions: Profile,
-    heads: Profile,
-    functions: Vec<u64>,
+/// Addresses as the binary has them.
+fn own(profile: &Profile, bias: u64) -> Profile {
+    profile.iter().map(|(at, v)| (at.wrapping_sub(bias), *v)).collect()
 }
 
-impl Truth {
-    fn read(path: &Path) -> Truth {
-        let mut truth = Truth::default();
-        let mut bias = 0;
-        for line in std::fs::read_to_string(path).expect("a truth").lines() {
-            let f: Vec<&str> = line.split('\t').collect();
-            let address = |text: &str| u64::from_str_radix(text, 16).expect("an address") - bias;
-            match f[0] {
-                // the mapping of a position-independent binary: addresses as linked, as far as its offsets are those
-                "M" if address(f[1]) != address(f[3]) && address(f[1]) - address(f[3]) != 0x400000 => {
-                    bias = address(f[1]) - address(f[3]);
-                }
-                "I" => {
-                    truth.executions.insert(address(f[1]), f[3].parse().expect("a count"));
-                    truth.heads.insert(address(f[1]), f[4].parse().expect("a count"));
-                }
-                "S" => truth.functions.push(address(f[1])),
-                _ => {}
-            }
-        }
-        truth.functions.sort_unstable();
-        truth
-    }
-}
-
+/// Total variation distance; nothing is as far from anything as can be.
 fn distance(a: &Profile, b: &Profile) -> f64 {
-    let (sa, sb): (f64, f64) = (a.values().sum(), b.values().sum());
-    let both = a.iter().map(|(k, v)| (v / sa - b.get(k).unwrap_or(&0.0) / sb).abs()).sum::<f64>();
-    let alone = b.iter().filter(|(k, _)| !a.contains_key(k)).map(|(_, v)| v / sb).sum::<f64>();
-    (both + alone) / 2.0
-}
-
-fn grouped(profile: &Profile, key: &dyn Fn(u64) -> u64) -> Profile {
-    let mut sums = Profile::new();
-    profile.iter().for_each(|(a, v)| *sums.entry(key(*a)).or_default() += v);
-    sums
+    score::distance(a, b).unwrap_or(1.0)
 }
 
 struct Case {
@@ -73,12 +45,16 @@ struct Case {
     raw: Profile,
     raw_time: Profile,
     truth: Truth,
+    executions: Profile,
+    heads: Profile,
     blocks: BTreeMap<u64, u64>,
 }
 
 impl Case {
     fn load(folder: &Path, name: &str) -> Case {
-        let truth = Truth::read(&folder.join(format!("{name}.truth.tsv")));
+        let truth = Truth::read(&folder.join(format!("{name}.truth.tsv")), &folder.join("symfs"));
+        let truth = truth.expect("a truth");
+        let (executions, heads) = (own(&truth.executions, truth.image.1), own(&truth.heads, truth.image.1));
         let file = PerfFile::open(&folder.join(format!("{name}.perf.data"))).expect("a recording");
         let survey =
             Survey::take(&file, SearchPath::system(vec![folder.join("symfs")]), &Silent).expect("samples");
@@ -108,15 +84,13 @@ impl Case {
         }
         let time = std::env::var("NOTIME").is_err().then_some(time);
         let evidence = Evidence { retired: vec![retired], time };
-        Case { program, evidence, raw, raw_time, truth, blocks }
+        Case { program, evidence, raw, raw_time, truth, executions, heads, blocks }
     }
 
     fn distances(&self, profile: &Profile) -> [f64; 3] {
-        let function = |a: u64| self.truth.functions.partition_point(|f| *f <= a) as u64;
+        let function = |a: u64| self.truth.function(a.wrapping_add(self.truth.image.1));
         let block = |a: u64| self.blocks.get(&a).copied().unwrap_or(0);
-        let at = |key: &dyn Fn(u64) -> u64| {
-            distance(&grouped(profile, key), &grouped(&self.truth.executions, key))
-        };
+        let at = |key: &dyn Fn(u64) -> u64| distance(&grouped(profile, key), &grouped(&self.executions, key));
         [at(&function), at(&block), at(&|a| a)]
     }
 
@@ -136,7 +110,7 @@ impl Case {
         let mut model = group.model.clone();
         let total = model.total();
         let mut weight: Vec<f64> = (0..model.region.nodes.len())
-            .map(|n| *self.truth.executions.get(&self.address(&model.region, n)).unwrap_or(&0.0))
+            .map(|n| *self.executions.get(&self.address(&model.region, n)).unwrap_or(&0.0))
             .collect();
         let sum: f64 = weight.iter().sum();
         weight.iter_mut().for_each(|w| *w *= total / sum * 100.0);
@@ -214,8 +188,8 @@ fn run(folder: &Path, name: &str, dump: bool) -> [[f64; 3]; 3] {
         show(rows[1]),
         show(rows[2]),
         case.distances(&nearest)[1],
-        distance(&case.raw_time, &case.truth.heads),
-        distance(&time, &case.truth.heads),
+        distance(&case.raw_time, &case.heads),
+        distance(&time, &case.heads),
         reporting.late,
         reporting.fused,
         skid.mean(),
@@ -232,7 +206,7 @@ fn dump_group(case: &Case, group: &Group, answer: &skidconv::solve::Answer) {
     for (n, node) in region.nodes.iter().enumerate() {
         let address = case.address(region, n);
         let inst = &case.program.functions[node.function].1.insts[node.inst];
-        let executed = case.truth.executions.get(&address).copied().unwrap_or(0.0);
+        let executed = case.executions.get(&address).copied().unwrap_or(0.0);
         let time = answer.model.time.as_ref().map_or(0.0, |t| t.cycles[n] / t.period);
         println!(
             "{address:x} f{} b{} {:8} truth {:6.0} flow {:6.0} fit {:6.0} | o {:6.0} c {:6.0} head {:6.2} truth {:6.2}",
@@ -245,7 +219,7 @@ fn dump_group(case: &Case, group: &Group, answer: &skidconv::solve::Answer) {
             answer.model.events[0].weight[n] / period,
             time,
             answer.holds.mean[n],
-            case.truth.heads.get(&address).unwrap_or(&0.0) / executed.max(1.0),
+            case.heads.get(&address).unwrap_or(&0.0) / executed.max(1.0),
         );
     }
 }

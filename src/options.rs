@@ -19,6 +19,14 @@ pub enum Solver {
     Flow,
     /// The formulation of *Can We Trust Profiling Results?* (ICS'19), done literally.
     Ics,
+    /// Baseline: the mean of each block's samples.
+    Mean,
+    /// Baseline: LLVM's profile inference, with the compiler's costs.
+    Profi,
+    /// Baseline: LLVM's profile inference, with BOLT's costs.
+    Bolt,
+    /// Baseline: GCC's minimum-cost smoothing of counts.
+    Mcf,
 }
 
 impl std::fmt::Display for Solver {
@@ -28,6 +36,10 @@ impl std::fmt::Display for Solver {
             Solver::Argmin => "argmin",
             Solver::Flow => "flow",
             Solver::Ics => "ics",
+            Solver::Mean => "mean",
+            Solver::Profi => "profi",
+            Solver::Bolt => "bolt",
+            Solver::Mcf => "mcf",
         })
     }
 }

@@ -110,6 +110,8 @@ pub enum Verdict {
     Flow,
     /// The ICS'19 formulation.
     Ics,
+    /// A baseline without a model of skid: the solver says which.
+    Baseline,
     /// Given back to the instruction that was waited for.
     Waited,
     /// Was exact already.
@@ -129,6 +131,7 @@ impl std::fmt::Display for Verdict {
             Verdict::Argmin => "argmin",
             Verdict::Flow => "flow",
             Verdict::Ics => "ics",
+            Verdict::Baseline => "baseline",
             Verdict::Waited => "waited",
             Verdict::Exact => "exact",
             Verdict::Unchanged => "unchanged",

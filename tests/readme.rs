@@ -99,3 +99,46 @@ fn ci_runs_the_readme_s_test_command() {
     assert!(ci.lines().any(|line| line == test), "{test}");
     assert!(ci.contains("SKIDCONV_REQUIRE_PERF=1"));
 }
+
+/// Rows of the table between the markers, its heading first, in cells.
+fn table() -> Vec<Vec<String>> {
+    let readme = readme();
+    let lines: Vec<&str> = readme.lines().collect();
+    let only = |marker: &str| {
+        let at: Vec<usize> = (0..lines.len()).filter(|&n| lines[n].starts_with(marker)).collect();
+        assert_eq!(at.len(), 1, "{marker}");
+        at[0]
+    };
+    let (begin, end) = (only("<!-- accuracy:"), only("<!-- /accuracy -->"));
+    assert!(begin < end && lines[begin].ends_with("-->"));
+    assert!(lines[begin].contains("cargo bench --bench accuracy -- --write-readme"));
+    let cells = |line: &&str| -> Vec<String> {
+        line.trim_matches('|').split('|').map(|c| c.trim().to_owned()).collect()
+    };
+    lines[begin + 1..end].iter().filter(|l| l.starts_with('|') && !l.starts_with("|-")).map(cells).collect()
+}
+
+#[test]
+fn the_table_of_accuracy_has_every_solver_and_every_case() {
+    let table = table();
+    let mut cases: Vec<String> = std::fs::read_dir(testdata("cases"))
+        .unwrap()
+        .filter_map(|f| Some(f.unwrap().file_name().to_str()?.strip_suffix(".truth.tsv")?.to_owned()))
+        .collect();
+    cases.sort();
+    assert_eq!(table[0][1..=cases.len()], cases);
+    assert!(table[0][cases.len() + 1].ends_with("generated"));
+    let mut names: Vec<&str> = table[1..].iter().map(|row| row[0].as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        ["argmin", "bolt", "flow", "gibbs", "ics", "mcf", "mean", "noise", "profi", "raw"],
+        "a row for each"
+    );
+    for row in &table[1..] {
+        assert_eq!(row.len(), table[0].len());
+        for number in row[1..].iter().flat_map(|cell| cell.split(" / ")) {
+            assert!((0.0..=1.0).contains(&number.parse::<f64>().unwrap()), "{number}");
+        }
+    }
+}

@@ -106,6 +106,14 @@ enum SolverName {
     Flow,
     /// The formulation of "Can We Trust Profiling Results?" (ICS'19), literally
     Ics,
+    /// Baseline without skid: the mean of each block's samples
+    Mean,
+    /// Baseline without skid: LLVM's profile inference, with the compiler's costs
+    Profi,
+    /// Baseline without skid: LLVM's profile inference, with BOLT's costs
+    Bolt,
+    /// Baseline without skid: GCC's minimum-cost smoothing of counts
+    Mcf,
 }
 
 impl Input {
@@ -169,6 +177,10 @@ impl From<SolverName> for Solver {
             SolverName::Argmin => Solver::Argmin,
             SolverName::Flow => Solver::Flow,
             SolverName::Ics => Solver::Ics,
+            SolverName::Mean => Solver::Mean,
+            SolverName::Profi => Solver::Profi,
+            SolverName::Bolt => Solver::Bolt,
+            SolverName::Mcf => Solver::Mcf,
         }
     }
 }

@@ -78,7 +78,14 @@ pub fn nothing(file: &PerfFile, survey: &Survey) -> Correction {
 }
 
 /// Solves, and plans the moves of all events that have something to correct.
-pub fn correct(file: &PerfFile, survey: &Survey, options: &Options, progress: &dyn Progress) -> Correction {
+/// `watch` is shown what was solved.
+pub fn correct(
+    file: &PerfFile,
+    survey: &Survey,
+    options: &Options,
+    progress: &dyn Progress,
+    watch: &mut (dyn FnMut(&Program, &Solved) + Send),
+) -> Correction {
     let kinds: Vec<Kind> = file.attrs().iter().zip(&survey.events).map(|(a, c)| classify(a, c)).collect();
     let wanted = |ix: usize| {
         let name = &file.attrs()[ix].name;
@@ -106,6 +113,7 @@ pub fn correct(file: &PerfFile, survey: &Survey, options: &Options, progress: &d
     }
     let settings = Settings { method: method(options.solver), skid: options.skid, seed: options.seed };
     let solved = crate::solve::solve(&program, &evidence, &settings, progress);
+    watch(&program, &solved);
     if !solved.answers.is_empty() && active.iter().any(|&e| kinds[e].class != Class::Time) {
         correction.model = Some(model(&solved, options));
     }
@@ -154,6 +162,10 @@ fn method(solver: Solver) -> Method {
         Solver::Argmin => Method::Argmin,
         Solver::Flow => Method::Flow,
         Solver::Ics => Method::Ics,
+        Solver::Mean => Method::Mean,
+        Solver::Profi => Method::Profi,
+        Solver::Bolt => Method::Bolt,
+        Solver::Mcf => Method::Mcf,
     }
 }
 
@@ -248,6 +260,10 @@ impl Desk<'_> {
                 Method::Argmin => Solver::Argmin,
                 Method::Flow => Solver::Flow,
                 Method::Ics => Solver::Ics,
+                Method::Mean => Solver::Mean,
+                Method::Profi => Solver::Profi,
+                Method::Bolt => Solver::Bolt,
+                Method::Mcf => Solver::Mcf,
             },
             rhat: answer.r_hat,
             ess: answer.ess,

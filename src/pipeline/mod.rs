@@ -20,6 +20,7 @@ use finish::{Finish, exporters};
 use second::Second;
 use survey::Survey;
 
+use crate::code::Program;
 use crate::export::{self, Existing, Output, write_recording};
 use crate::image::{self, Debuginfod, SearchPath};
 use crate::options;
@@ -28,6 +29,7 @@ use crate::progress::{Progress, Stage};
 use crate::report::Report;
 use crate::report::diff::InstructionShare;
 use crate::report::listing::Listing;
+use crate::solve::Solved;
 
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +85,15 @@ pub struct Done {
 
 /// Runs `options`: reads, corrects and writes, and tells what was done. Outputs appear together, at the end, or not at all.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Done, Error> {
+    run_watched(options, progress, &mut |_, _| {})
+}
+
+/// As [`run`]; `watch` is shown what was solved, if anything was, before samples are moved by it.
+pub fn run_watched(
+    options: &Options,
+    progress: &dyn Progress,
+    watch: &mut (dyn FnMut(&Program, &Solved) + Send),
+) -> Result<Done, Error> {
     let recording = options.check()?;
     let read = |source| Error::Read { path: options.input.clone(), source };
     let file = PerfFile::open(&options.input).map_err(read)?;
@@ -91,7 +102,9 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Done, Error> {
     let search = search(options, &archives)?;
     let survey = Survey::take(&file, search, progress).map_err(read)?;
     let correction = match options.correct {
-        true => threads(options.threads)?.install(|| correct::correct(&file, &survey, options, progress)),
+        true => {
+            threads(options.threads)?.install(|| correct::correct(&file, &survey, options, progress, watch))
+        }
         false => correct::nothing(&file, &survey),
     };
     let (paths, exporters): (Vec<_>, Vec<_>) = exporters(options, &exported).into_iter().unzip();
@@ -99,7 +112,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Done, Error> {
     let mut outputs = Vec::new();
     match &recording {
         Some(to) => outputs.push(copy(&file, options, to, progress, &mut second)?),
-        None => watch(&file, progress, &mut second).map_err(read)?,
+        None => show(&file, progress, &mut second).map_err(read)?,
     }
     let (survey, correction) = (&survey, &correction);
     Finish { file: &file, options, recording: recording.as_deref(), survey, correction }
@@ -160,7 +173,7 @@ fn copy(
 }
 
 /// Shows the samples to the exporters without writing a recording.
-fn watch(file: &PerfFile, progress: &dyn Progress, second: &mut Second<'_>) -> Result<(), perfdata::Error> {
+fn show(file: &PerfFile, progress: &dyn Progress, second: &mut Second<'_>) -> Result<(), perfdata::Error> {
     progress.start(Stage::Write, file.data_len());
     let mut records = file.records()?;
     let (mut shown, mut count) = (0, 0u32);

@@ -122,7 +122,8 @@ fn sources(region: &Region, z: &Logits) -> Vec<f64> {
     sources
 }
 
-fn steps(region: &Region, arms: &[f64], blocks: &[f64]) -> Vec<f64> {
+/// Probabilities of the walk's steps from those of arms and executions per block.
+pub fn steps(region: &Region, arms: &[f64], blocks: &[f64]) -> Vec<f64> {
     let flow = |arm: usize| arms[arm] * blocks[region.nodes[region.arms[arm].node].block];
     let share: Vec<f64> = region
         .returns

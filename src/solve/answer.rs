@@ -16,6 +16,21 @@ pub enum Method {
     Flow,
     /// The ICS'19 paper, done literally.
     Ics,
+    /// Means of blocks.
+    Mean,
+    /// LLVM's profile inference with the compiler's costs.
+    Profi,
+    /// The same with BOLT's costs.
+    Bolt,
+    /// GCC's minimum-cost smoothing.
+    Mcf,
+}
+
+impl Method {
+    /// It has no use for the skid of the file.
+    pub fn ignores_skid(self) -> bool {
+        matches!(self, Method::Flow | Method::Mean | Method::Profi | Method::Bolt | Method::Mcf)
+    }
 }
 
 /// How to solve.
@@ -71,6 +86,7 @@ impl Answer {
             Method::Argmin => Verdict::Argmin,
             Method::Flow => Verdict::Flow,
             Method::Ics => Verdict::Ics,
+            Method::Mean | Method::Profi | Method::Bolt | Method::Mcf => Verdict::Baseline,
         }
     }
 }

@@ -7,16 +7,18 @@
 //! what equation 3 leaves (algorithm 1; its line 13 stops when φ has *not* converged, a slip that is put right here).
 //!
 //! What the paper leaves open and how it is read here: the distribution of *F* is exp(−φ/2|E|) over a grid of its range,
-//! |E| being the variance of Poisson counts; loops beyond the cap are left out; a skid longer than a loop goes round again.
+//! |E| being the variance of Poisson counts; φ is stable when five sweeps have not bettered the least by a hundredth, and
+//! the answer is the **F** of that least; where there are more loops than can be handled, the shortest through each transfer
+//! are taken, most sampled first; a skid longer than a loop goes round again; *S* is that of the file, or as given. Line 6 means all *F* but the one to be drawn. The paper's loops are inlined; where code
+//! calls, a circuit may return to behind another call than it came from.
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-use super::circuits::circuits;
-use crate::skid::region::By;
-use crate::skid::{Model, Rates, Region};
+use super::decomposition::Graph;
+use crate::skid::{Model, Rates};
 
-/// Loops beyond so many are left out.
+/// Loops, at most.
 const MOST_LOOPS: usize = 64;
 /// Candidate values of an *F*.
 const GRID: usize = 24;
@@ -36,7 +38,7 @@ pub struct Loops {
 /// Solves `model` for a skid of `skid` cycles. `None` if the region has no loop.
 pub fn solve(model: &Model, skid: f64, seed: u64) -> Option<Loops> {
     let graph = Graph::of(&model.region);
-    let (circuits, more) = circuits(&graph.next, MOST_LOOPS);
+    let (circuits, more) = graph.loops(model, MOST_LOOPS);
     let loops: Vec<Vec<usize>> = circuits.iter().map(|c| graph.nodes(c)).collect();
     if loops.is_empty() {
         return None;
@@ -46,78 +48,6 @@ pub fn solve(model: &Model, skid: f64, seed: u64) -> Option<Loops> {
     let misfit = search.misfit(&search.times);
     let rates = graph.rates(&model.region, &circuits, &search.times);
     Some(Loops { rates, loops: (circuits.len(), more), misfit })
-}
-
-/// Runs of nodes that are always executed together, and the steps between them. What leaves the region comes back at its
-/// roots.
-struct Graph {
-    runs: Vec<std::ops::Range<usize>>,
-    next: Vec<Vec<usize>>,
-}
-
-impl Graph {
-    fn of(region: &Region) -> Graph {
-        let single = |n: usize| matches!(region.steps_of(n), [s] if s.by == By::Sure && s.to == n + 1);
-        let mut runs: Vec<std::ops::Range<usize>> = Vec::new();
-        let mut start = 0;
-        for n in 0..region.nodes.len() {
-            let block_ends = n + 1 == region.blocks[region.nodes[n].block].nodes.end;
-            if block_ends || !single(n) {
-                runs.push(start..n + 1);
-                start = n + 1;
-            }
-        }
-        let run_at = |n: usize| runs.partition_point(|r| r.end <= n);
-        let roots: Vec<usize> = region.roots.iter().map(|&b| run_at(region.blocks[b].nodes.start)).collect();
-        let successors = |run: &std::ops::Range<usize>| {
-            let mut to: Vec<usize> = region.steps_of(run.end - 1).iter().map(|s| run_at(s.to)).collect();
-            if to.is_empty() {
-                to.extend(&roots);
-            }
-            to.sort_unstable();
-            to.dedup();
-            to
-        };
-        let next = runs.iter().map(successors).collect();
-        Graph { runs, next }
-    }
-
-    fn nodes(&self, circuit: &[usize]) -> Vec<usize> {
-        circuit.iter().flat_map(|&run| self.runs[run].clone()).collect()
-    }
-
-    /// Executions and step probabilities from the loops' frequencies.
-    fn rates(&self, region: &Region, circuits: &[Vec<usize>], times: &[f64]) -> Rates {
-        let mut executions = vec![0.0; region.nodes.len()];
-        let mut taken = vec![0.0; region.steps.len()];
-        for (circuit, times) in circuits.iter().zip(times) {
-            for (k, &run) in circuit.iter().enumerate() {
-                self.runs[run].clone().for_each(|n| executions[n] += times);
-                let to = self.runs[circuit[(k + 1) % circuit.len()]].start;
-                let last = self.runs[run].end - 1;
-                if let Some(at) =
-                    (region.starts[last]..region.starts[last + 1]).find(|&s| region.steps[s].to == to)
-                {
-                    taken[at] += times;
-                }
-            }
-        }
-        let mut steps = vec![0.0; region.steps.len()];
-        for (n, executions) in executions.iter().enumerate() {
-            for at in region.starts[n]..region.starts[n + 1] {
-                let sure = region.steps[at].by == By::Sure;
-                steps[at] = if sure { 1.0 } else { taken[at] / f64::max(*executions, 1e-300) };
-            }
-        }
-        let mut arms = vec![0.0; region.arms.len()];
-        for (step, p) in region.steps.iter().zip(&steps) {
-            if let By::Arm(arm) = step.by {
-                arms[arm] = *p;
-            }
-        }
-        let blocks = region.blocks.iter().map(|b| executions[b.nodes.start]).collect();
-        Rates { arms, blocks, steps }
-    }
 }
 
 struct Search<'a> {
@@ -218,23 +148,27 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Equation 1: for each instruction of a loop with these costs, after how many more the time `skid` is up. A loop without
-/// cost is passed by once.
+/// Equation 1: for each instruction of a loop with these costs, after how many more the time `skid` is up: none without
+/// skid (section 1.1). A loop without cost is passed by once.
 fn slips(costs: &[f64], skid: f64) -> Vec<usize> {
     let n = costs.len();
+    if skid <= 0.0 {
+        return vec![0; n];
+    }
     let round: f64 = costs.iter().sum();
     if round <= 0.0 {
         return vec![n; n];
     }
-    let left = skid % round;
-    let slip = |m: usize| {
-        let mut spent = 0.0;
-        let within = (1..=n).find(|k| {
-            spent += costs[(m + k) % n];
-            left <= spent
-        });
-        within.unwrap_or(n)
-    };
+    // a whole number of rounds ends with the last instruction of one, not before the first of the next
+    let left = if skid % round > 0.0 { skid % round } else { round };
+    // time until each instruction of two rounds is over
+    let mut over = Vec::with_capacity(2 * n);
+    let mut now = 0.0;
+    for cost in costs.iter().chain(costs) {
+        now += cost;
+        over.push(now);
+    }
+    let slip = |m: usize| 1 + over[m + 1..m + n].partition_point(|&then| then - over[m] < left);
     (0..n).map(slip).collect()
 }
 
@@ -249,5 +183,7 @@ mod tests {
         assert_eq!(slips(&[1.0, 1.0], 0.5), [1, 1]);
         assert_eq!(slips(&[1.0, 1.0], 4.5), [1, 1], "two whole rounds more");
         assert_eq!(slips(&[0.0, 0.0], 9.0), [2, 2]);
+        assert_eq!(slips(&[1.0, 1.0], 4.0), [2, 2], "S up to and with the sum of all costs");
+        assert_eq!(slips(&[1.0, 1.0], 0.0), [0, 0], "no skid, no slip");
     }
 }

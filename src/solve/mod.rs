@@ -5,7 +5,7 @@
 //!
 //! A group's flow conservation ([`conserve`]) comes first, and stays where nothing better is to be had. Then the file's
 //! skid is found by all groups together ([`pool`]), each group is sampled under it ([`gibbs`]), and what does not earn its
-//! place is refused ([`gate`]).
+//! place is refused ([`gate`]). Estimators of others, to compare against, are in [`baseline`] and [`ics`].
 
 pub mod energy;
 mod linear;
@@ -15,7 +15,9 @@ pub mod posterior;
 pub mod diagnose;
 pub mod gibbs;
 pub mod circuits;
+mod decomposition;
 pub mod ics;
+pub mod baseline;
 mod answer;
 mod gate;
 mod group;

@@ -132,6 +132,12 @@ impl Bench<'_> {
     }
 }
 
+/// A baseline's answer, which has no intervals; `None` if `method` is none.
+pub fn baseline(group: &Group, method: Method) -> Option<Answer> {
+    let rates = super::baseline::rates(&group.model, method)?;
+    Some(answer(group, rates, Vec::new(), method, "asked for".into()))
+}
+
 /// Flow conservation's answer.
 pub fn flow(group: &Group, reason: String, seed: u64) -> Answer {
     let free = group.model.region.freedom();

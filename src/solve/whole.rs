@@ -7,7 +7,7 @@ use super::group::{Group, prepare};
 use super::levenberg::Mode;
 use super::pool;
 use super::posterior::Trust;
-use super::settle::{Bench, flow};
+use super::settle::{Bench, baseline, flow};
 use crate::code::Program;
 use crate::progress::{Progress, Stage};
 use crate::skid::{Skid, reporting};
@@ -48,7 +48,8 @@ pub fn solve_all(groups: &[Group], settings: &Settings, progress: &dyn Progress)
     let bench = Bench { settings, skid: &skid, trust: TRUST, samples: groups.iter().map(samples).sum() };
     let answer = |ix: usize| match &modes[ix] {
         Some(modes) => bench.settle(ix, &groups[ix], &ranked(modes, &weights)),
-        None => flow(&groups[ix], UNWORTHY.into(), settings.seed),
+        None => baseline(&groups[ix], settings.method)
+            .unwrap_or_else(|| flow(&groups[ix], UNWORTHY.into(), settings.seed)),
     };
     let answers = (0..groups.len()).into_par_iter().map(answer).collect();
     progress.finish(Stage::Solve);
@@ -69,7 +70,7 @@ fn samples(group: &Group) -> f64 {
 }
 
 fn worth(group: &Group, settings: &Settings) -> bool {
-    settings.method != Method::Flow
+    !settings.method.ignores_skid()
         && samples(group) >= LEAST_SAMPLES
         && group.model.region.freedom() <= MOST_FREEDOM
 }

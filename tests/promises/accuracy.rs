@@ -44,14 +44,15 @@ fn noise(truth: &Shares, samples: f64) -> f64 {
     0.5 * truth.values().map(each).sum::<f64>()
 }
 
-struct Scores {
-    instructions: [f64; 2],
+/// Distances before and after.
+pub struct Scores {
+    pub instructions: [f64; 2],
     functions: [f64; 2],
     noise: f64,
 }
 
 /// Distances of `instructions:u` before and after.
-fn score(fixed: &Fixed) -> Scores {
+pub fn score(fixed: &Fixed) -> Scores {
     let (truth, functions) = (Truth::of(&fixed.name), Functions::of_case(&fixed.name));
     let ran = normal(truth.executions.iter().map(|(at, n)| (*at, *n as f64)));
     let by_function =

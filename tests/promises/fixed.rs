@@ -8,7 +8,7 @@ use skidconv::perfdata::{PerfFile, Record, Sample};
 
 use crate::tool::{folder, skidconv, testdata, text};
 
-/// The recordings of testdata/cases.
+/// Recordings of testdata/cases, each unlike the others; the rest of them are only scored, by the accuracy bench.
 const CASES: [&str; 3] = ["branchy", "mcf_like", "nist_fn"];
 
 /// A recording before and after.

@@ -18,3 +18,4 @@ mod classes;
 mod again;
 mod readers;
 mod accuracy;
+mod baselines;

@@ -29,6 +29,7 @@ pub mod perfdata;
 pub mod truth;
 pub mod distance;
 pub mod grid;
+pub mod scale;
 
 pub use error::{Error, Result};
 

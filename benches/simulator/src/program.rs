@@ -17,7 +17,7 @@ macro_rules! sources {
 
 sources!(
     "machine", "viterbi", "arcs", "hash", "sparse", "trips", "interp", "tree", "bisect", "ratios", "enter",
-    "compare", "scan", "blend",
+    "compare", "scan", "blend", "many",
 );
 
 /// A program as source text.

@@ -10,6 +10,7 @@ use skidconv_simulator::grid::Case;
 use skidconv_simulator::interrupt::{Lands, Skid};
 use skidconv_simulator::program::{Program, Source};
 use skidconv_simulator::sampler::{self, Plan};
+use skidconv_simulator::scale::SIZES;
 use skidconv_simulator::trace::Trace;
 
 fn present(tool: &str) -> bool {
@@ -164,4 +165,31 @@ fn perf_reads_a_recording_without_a_word_and_the_same_seed_gives_the_same_bytes(
         assert_eq!(String::from_utf8_lossy(&run.stderr), "", "perf {command}");
         assert!(String::from_utf8_lossy(&run.stdout).contains("turn"));
     }
+}
+
+#[test]
+fn a_size_has_as_many_hot_functions_and_samples_as_it_says() {
+    if !present("cc") || !present("valgrind") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let size = SIZES.iter().rev().min_by_key(|s| s.functions() * s.samples).copied().unwrap();
+    let recording = size.recording(dir.path()).unwrap();
+    let truth = std::fs::read_to_string(recording.with_extension("").with_extension("truth.tsv")).unwrap();
+    let field = |line: &str, n: usize| line.split('\t').nth(n).unwrap().to_owned();
+    let address = |text: String| u64::from_str_radix(&text, 16).unwrap();
+    let hot: Vec<u64> = truth
+        .lines()
+        .filter(|l| l.starts_with("I\t") && field(l, 3).parse::<u64>().unwrap() > 100)
+        .map(|l| address(field(l, 1)))
+        .collect();
+    // the leaves are called f, their module's number and their own
+    let leaf = |l: &&str| l.starts_with("S\t") && field(l, 4)[1..].parse::<u32>().is_ok_and(|n| n >= 10);
+    let runs = |l: &&str| hot.iter().any(|at| (address(field(l, 1))..address(field(l, 2))).contains(at));
+    assert_eq!(truth.lines().filter(leaf).count(), 300);
+    assert_eq!(truth.lines().filter(leaf).filter(runs).count() as u64, size.functions());
+    assert!(
+        std::fs::metadata(&recording).unwrap().len() > size.samples * 2 * 24,
+        "two events of so many samples"
+    );
 }

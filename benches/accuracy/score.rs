@@ -1,0 +1,87 @@
+//! How far a profile is from the truth: total variation distance of shares, ½ Σ |p − t|, in 0 to 1.
+
+use std::collections::BTreeMap;
+
+use super::truth::{Profile, Truth};
+
+/// What an estimator made of a case; `None` where the case or the estimator has nothing to say.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scores {
+    /// By function.
+    pub function: Option<f64>,
+    /// By block.
+    pub block: Option<f64>,
+    /// By instruction.
+    pub instruction: Option<f64>,
+    /// By control transfer.
+    pub edge: Option<f64>,
+    /// Of cycles, by instruction.
+    pub cycles: Option<f64>,
+    /// Of first-level misses, by instruction.
+    pub loads: Option<f64>,
+    /// Of branch misses, by instruction.
+    pub branches: Option<f64>,
+    /// Share of instructions whose executions lie in their 90 % interval.
+    pub covered: Option<f64>,
+    /// The same, each instruction weighted by its executions.
+    pub covered_weighted: Option<f64>,
+    /// Seconds of the whole run.
+    pub seconds: Option<f64>,
+}
+
+/// Columns: heading, and where the value is.
+pub type Column = (&'static str, fn(&Scores) -> Option<f64>);
+
+/// All columns, in the order they are printed.
+pub const COLUMNS: [Column; 10] = [
+    ("func", |s| s.function),
+    ("block", |s| s.block),
+    ("instr", |s| s.instruction),
+    ("edge", |s| s.edge),
+    ("cycles", |s| s.cycles),
+    ("l1miss", |s| s.loads),
+    ("brmiss", |s| s.branches),
+    ("cover", |s| s.covered),
+    ("cov.w", |s| s.covered_weighted),
+    ("sec", |s| s.seconds),
+];
+
+/// Total variation distance; `None` if either is empty.
+pub fn distance<K: Ord + Copy>(a: &BTreeMap<K, f64>, b: &BTreeMap<K, f64>) -> Option<f64> {
+    let (sum_a, sum_b): (f64, f64) = (a.values().sum(), b.values().sum());
+    if sum_a <= 0.0 || sum_b <= 0.0 {
+        return None;
+    }
+    let both: f64 = a.iter().map(|(k, v)| (v / sum_a - b.get(k).unwrap_or(&0.0) / sum_b).abs()).sum();
+    let alone: f64 = b.iter().filter(|(k, _)| !a.contains_key(k)).map(|(_, v)| v / sum_b).sum();
+    Some((both + alone) / 2.0)
+}
+
+/// Sums by `key`.
+pub fn grouped(profile: &Profile, key: impl Fn(u64) -> u64) -> Profile {
+    let mut sums = Profile::new();
+    profile.iter().for_each(|(&at, v)| *sums.entry(key(at)).or_default() += v);
+    sums
+}
+
+/// Distances of instruction samples at the three levels.
+pub fn levels(truth: &Truth, samples: &Profile) -> [Option<f64>; 3] {
+    let at = |key: &dyn Fn(u64) -> u64| distance(&grouped(samples, key), &grouped(&truth.executions, key));
+    [at(&|a| truth.function(a)), at(&|a| truth.block(a)), at(&|a| a)]
+}
+
+/// What `n` independent exact samples would be off by at the three levels: ½ Σ √(2 t (1 − t) / πn), and where less than one
+/// sample is expected at most 2 t.
+pub fn noise(truth: &Truth, n: f64) -> [Option<f64>; 3] {
+    let total: f64 = truth.executions.values().sum();
+    let off = |weight: &f64| {
+        let t = weight / total;
+        match t * n > 1.0 {
+            true => (std::f64::consts::FRAC_2_PI * t * (1.0 - t) / n).sqrt(),
+            false => (2.0 * t).min((std::f64::consts::FRAC_2_PI * t / n).sqrt()),
+        }
+    };
+    let at =
+        |key: &dyn Fn(u64) -> u64| Some(0.5 * grouped(&truth.executions, key).values().map(off).sum::<f64>());
+    [at(&|a| truth.function(a)), at(&|a| truth.block(a)), at(&|a| a)]
+}
