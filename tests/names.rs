@@ -235,8 +235,10 @@ fn run_time_code_has_the_names_of_its_map_and_of_its_dump() {
         return;
     }
     let folder = folder("jit-names");
+    // what it writes of itself, it writes where it runs
     let node = |flag: &str, data: &str| {
-        let args = [&EVERY[..4], &["-k", "mono", "--", "node", flag, "-e", SCRIPT]].concat();
+        let script = format!("cd '{}' && exec node {flag} -e \"$0\"", text(&folder));
+        let args = [&EVERY[..4], &["-k", "mono", "--", "sh", "-c", &script, SCRIPT]].concat();
         record(&folder.join(data), &args)
     };
     if node("--perf-basic-prof", "map.data").is_none() {
@@ -251,10 +253,7 @@ fn run_time_code_has_the_names_of_its_map_and_of_its_dump() {
         name.clone()
     };
     outputs.assert_named(&spin(&outputs));
-    // the dump is written where the program runs
-    let script = format!("cd '{}' && exec node --perf-prof -e \"$0\"", text(&folder));
-    let dumped = [&EVERY[..4], &["-k", "mono", "--", "sh", "-c", &script, SCRIPT]].concat();
-    record(&folder.join("dump.data"), &dumped).unwrap();
+    node("--perf-prof", "dump.data").unwrap();
     let outputs = Outputs::of(&folder, "dump.data", &[]);
     outputs.assert_named(&spin(&outputs));
 }

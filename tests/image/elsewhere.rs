@@ -23,8 +23,7 @@ fn linked(dir: &Path, id: &str) -> (PathBuf, PathBuf) {
 
 fn names(program: &Path, search: SearchPath) -> Vec<String> {
     let images = images_with(program, None, search);
-    let functions = only(&images).functions().iter().filter_map(|f| f.name.clone()).collect();
-    functions
+    only(&images).functions().iter().filter_map(|f| f.name.clone()).collect()
 }
 
 #[test]
