@@ -2,17 +2,22 @@
 
 mod bars;
 mod cli;
+mod terminal;
 
+use anyhow::Context;
 use clap::Parser;
-use skidconv::options::Options;
+use cli::{Action, Show, When};
+use skidconv::options::{Annotate, Options};
 use skidconv::pipeline;
-use skidconv::report::{Report, text};
+use skidconv::report::{annotate, diff, text};
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
+/// Columns of a listing that goes to a file or a pipe, so that source lines are not cut short.
+const WIDE: usize = 180;
+
 fn main() -> ExitCode {
-    let (options, quiet) = cli::Cli::parse().into_options();
-    match run(&options, quiet) {
+    match act(cli::Cli::parse().into_action()) {
         Ok(()) => ExitCode::SUCCESS,
         // The reader has what it wanted.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -24,32 +29,63 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(options: &Options, quiet: bool) -> anyhow::Result<()> {
-    let report = pipeline::run(options, &bars::Bars::new(quiet))?;
-    if !quiet {
-        print(&report, options.uses_stdout())?;
+fn act(action: Action) -> anyhow::Result<()> {
+    match action {
+        Action::Write { options, quiet } => write(&options, quiet),
+        Action::Report { options, show, functions, missing } => {
+            let report = pipeline::run(&options, &bars::Bars::new(false))?.report;
+            let style = text::Style { functions, ..terminal::style(true, show.color) };
+            let shown = if missing { text::nameless(&report, &style) } else { text::render(&report, &style) };
+            Ok(terminal::page(&shown, show)?)
+        }
+        Action::Annotate { options, show } => list(&options, show),
+        Action::Diff { sides, show, rows, all } => {
+            let [a, b] = &*sides;
+            let style = text::Style { functions: rows, ..terminal::style(true, show.color) };
+            Ok(terminal::page(&compare(a, b, all, &style)?, show)?)
+        }
+        Action::Completions(shell) => Ok(cli::generate::completions(shell)?),
+        Action::Man(folder) => cli::generate::man(&folder)
+            .with_context(|| format!("cannot write manual pages: {}", folder.display())),
     }
-    Ok(())
 }
 
 /// Where an output has the standard output, the report goes to the standard error.
-fn print(report: &Report, stdout_is_taken: bool) -> io::Result<()> {
-    let is_terminal = if stdout_is_taken { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
-    let mut style = text::Style { color: is_terminal && wants_color(), ..Default::default() };
-    if let Some((width, _)) = terminal_size::terminal_size().filter(|_| is_terminal) {
-        style.width = width.0.into();
-    }
-    let text = text::render(report, &style);
-    match stdout_is_taken {
-        true => io::stderr().write_all(text.as_bytes()),
-        false => io::stdout().write_all(text.as_bytes()),
+fn write(options: &Options, quiet: bool) -> anyhow::Result<()> {
+    let report = pipeline::run(options, &bars::Bars::new(quiet))?.report;
+    let on_stdout = !options.uses_stdout();
+    let text = text::render(&report, &terminal::style(on_stdout, When::Auto));
+    match on_stdout {
+        _ if quiet => Ok(()),
+        true => Ok(io::stdout().write_all(text.as_bytes())?),
+        false => Ok(io::stderr().write_all(text.as_bytes())?),
     }
 }
 
-/// <https://no-color.org>
-fn wants_color() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+fn list(options: &Options, show: Show) -> anyhow::Result<()> {
+    let done = pipeline::run(options, &bars::Bars::new(false))?;
+    let mut style = terminal::style(true, show.color);
+    if !io::stdout().is_terminal() {
+        style.width = style.width.max(WIDE);
+    }
+    let event = options.events.first().map(String::as_str);
+    let draw = |listing| annotate::render(listing, event, options.correct, &style);
+    let text: String = done.listings.iter().map(draw).collect();
+    if let (true, Some(Annotate::Function(name))) = (text.is_empty(), &options.annotate) {
+        anyhow::bail!("no function with samples and code is called {name}: see skidconv report");
+    }
+    Ok(terminal::page(text.trim_start_matches('\n'), show)?)
+}
+
+fn compare(a: &Options, b: &Options, all: bool, style: &text::Style) -> anyhow::Result<String> {
+    let [of_a, of_b] =
+        [pipeline::run(a, &bars::Bars::new(false))?, pipeline::run(b, &bars::Bars::new(false))?];
+    let names = (of_a.report.input.as_str(), of_b.report.input.as_str());
+    Ok(diff::render(&diff::compare(side(&of_a), side(&of_b)), names, all, style))
+}
+
+fn side(done: &pipeline::Done) -> diff::Side<'_> {
+    diff::Side { report: &done.report, instructions: &done.instructions }
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

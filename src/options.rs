@@ -53,14 +53,32 @@ pub struct Options {
     pub output: Option<PathBuf>,
     /// Folders that stand for `/` when binaries are looked for, first hit wins.
     pub symfs: Vec<PathBuf>,
+    /// Tarballs of `perf archive` to look for binaries in.
+    pub archives: Vec<PathBuf>,
+    /// A list of the recorded kernel's symbols.
+    pub kallsyms: Option<PathBuf>,
+    /// Whether servers may be asked for binaries and debug files.
+    pub debuginfod: bool,
     /// One row per instruction.
     pub csv: Option<PathBuf>,
     /// pprof's profile.proto, gzipped.
     pub pprof: Option<PathBuf>,
     /// Firefox Profiler's processed profile.
     pub firefox: Option<PathBuf>,
+    /// The same, of what correction changed.
+    pub firefox_diff: Option<PathBuf>,
     /// Folded stacks.
     pub folded: Option<PathBuf>,
+    /// Parquet, one row per instruction.
+    pub parquet: Option<PathBuf>,
+    /// Parquet, one row per sample.
+    pub parquet_samples: Option<PathBuf>,
+    /// Flame graph, an SVG.
+    pub flamegraph: Option<PathBuf>,
+    /// Flame graph of what correction changed.
+    pub flamegraph_diff: Option<PathBuf>,
+    /// The report as a page for a browser.
+    pub html: Option<PathBuf>,
     /// The report as JSON.
     pub report_json: Option<PathBuf>,
     /// Names of the events to correct and to export; empty for all.
@@ -77,8 +95,23 @@ pub struct Options {
     pub force: bool,
     /// Whether damage of the input, read around by default, is an error.
     pub strict: bool,
+    /// Which functions to list instruction by instruction, beside those of the page; `None` for none.
+    pub annotate: Option<Annotate>,
+    /// Whether the shares of single instructions are wanted, to compare them.
+    pub instructions: bool,
+    /// Whether `fix` writes no recording unless one is named: what it would do is only shown.
+    pub dry: bool,
     /// `fix`, or with false `convert`: the same outputs from the samples as recorded.
     pub correct: bool,
+}
+
+/// Which functions to list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Annotate {
+    /// Those with the largest shares.
+    Hottest,
+    /// Those of this name.
+    Function(String),
 }
 
 /// Why a run does not start.
@@ -112,16 +145,24 @@ impl Options {
     pub fn recording(&self) -> Result<Option<PathBuf>, Error> {
         match &self.output {
             Some(path) => Ok(Some(path.clone())),
-            None if !self.correct => Ok(None),
+            None if !self.correct || self.dry => Ok(None),
             None => default_output(&self.input).map(Some),
         }
     }
 
     /// The outputs beside the recording, in the order they are written.
     pub fn side_outputs(&self) -> impl Iterator<Item = &Path> {
-        [&self.csv, &self.pprof, &self.firefox, &self.folded, &self.report_json]
-            .into_iter()
-            .filter_map(|path| path.as_deref())
+        let tables = [&self.csv, &self.parquet, &self.parquet_samples];
+        let samples = [
+            &self.pprof,
+            &self.firefox,
+            &self.firefox_diff,
+            &self.folded,
+            &self.flamegraph,
+            &self.flamegraph_diff,
+        ];
+        let paths = tables.into_iter().chain(samples).chain([&self.html, &self.report_json]);
+        paths.filter_map(|path| path.as_deref())
     }
 
     /// Whether an output goes to the standard output, which then is not free for the report.

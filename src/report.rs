@@ -3,9 +3,16 @@
 //! It knows neither how anything was computed nor where it is shown. Shares are fractions of an event's weight, 0 to 1;
 //! intervals hold the value with 90 % posterior probability.
 
+pub mod annotate;
+pub mod diff;
 mod format;
+pub mod html;
+pub mod listing;
 mod table;
 pub mod text;
+mod words;
+
+pub(crate) use words::brief;
 
 use crate::options::Solver;
 use serde::Serialize;
@@ -44,6 +51,8 @@ pub struct Report {
     pub regions: Vec<RegionReport>,
     /// Binaries that hold samples and were not found.
     pub missing: Vec<MissingImage>,
+    /// Binaries that hold samples without a symbol.
+    pub nameless: Vec<NamelessImage>,
     /// What was tolerated.
     pub warnings: Vec<String>,
 }
@@ -57,6 +66,19 @@ pub struct Model {
     pub interval: Option<[f64; 2]>,
     /// Whether the reported instruction is the one after the one waited for; `None` when undecided.
     pub late: Option<bool>,
+    /// How the distance is distributed.
+    pub distribution: Vec<Bin>,
+}
+
+/// Part of a distribution.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Bin {
+    /// Least distance, cycles.
+    pub from: f64,
+    /// Largest distance.
+    pub to: f64,
+    /// Probability of it.
+    pub share: f64,
 }
 
 /// What kind of event it is: what is wrong with its addresses.
@@ -101,6 +123,23 @@ pub enum Verdict {
     Unchanged,
     /// Regions of it ended differently: see them.
     Mixed,
+}
+
+impl std::fmt::Display for Verdict {
+    /// As in the JSON.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Verdict::Gibbs => "gibbs",
+            Verdict::Argmin => "argmin",
+            Verdict::Flow => "flow",
+            Verdict::Ics => "ics",
+            Verdict::Baseline => "baseline",
+            Verdict::Waited => "waited",
+            Verdict::Exact => "exact",
+            Verdict::Unchanged => "unchanged",
+            Verdict::Mixed => "mixed",
+        })
+    }
 }
 
 /// One event.
@@ -171,6 +210,10 @@ pub struct FunctionShare {
     pub low: f64,
     /// Upper end.
     pub high: f64,
+    /// Its first address in the binary, where it is known.
+    pub address: Option<u64>,
+    /// What stands behind most of `after`.
+    pub verdict: Verdict,
 }
 
 /// Functions that were solved together.
@@ -192,6 +235,17 @@ pub struct RegionReport {
     pub rhat: Option<f64>,
     /// Smallest effective sample size over them.
     pub ess: Option<f64>,
+    /// The posterior check: how far the samples are from what the answer expects.
+    pub fit: Option<Fit>,
+}
+
+/// Whether samples are what an answer expects, as total variation distances, 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Fit {
+    /// Between the samples and what is expected.
+    pub distance: f64,
+    /// What chance alone would make of it.
+    pub noise: f64,
 }
 
 /// A binary that was not found.
@@ -207,6 +261,23 @@ pub struct MissingImage {
     pub reason: String,
     /// What the user can do.
     pub remedy: String,
+}
+
+/// A binary with samples that no symbol covers.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct NamelessImage {
+    /// As recorded.
+    pub path: String,
+    /// In hexadecimal.
+    pub build_id: Option<String>,
+    /// Samples in it that no symbol covers.
+    pub samples: u64,
+    /// All samples in it.
+    pub of: u64,
+    /// Why.
+    pub reason: String,
+    /// What would help: a command, or what to do.
+    pub command: String,
 }
 
 impl Report {

@@ -69,7 +69,10 @@ fn help_shows_a_worked_example() {
         ("--help", "skidconv fix perf.data"),
         ("fix --help", "skidconv fix perf.data --csv"),
         ("fix -h", "skidconv fix perf.data --csv"),
-        ("convert --help", "skidconv convert perf.data --folded -"),
+        ("convert --help", "skidconv convert perf.data --flamegraph"),
+        ("report --help", "skidconv report perf.data --missing"),
+        ("annotate --help", "skidconv annotate perf.data main"),
+        ("diff --help", "skidconv diff before.data after.data"),
     ] {
         let ran = skidconv(folder.path(), words);
         assert_eq!(ran.code, Some(0));

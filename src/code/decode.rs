@@ -23,6 +23,14 @@ pub fn decode(bitness: Bitness, address: u64, bytes: &[u8]) -> Option<Inst> {
     }
 }
 
+/// The instruction at the start of `bytes` as text; a direct target is relative to its end, `$+0x2a`.
+pub fn disassemble(bitness: Bitness, bytes: &[u8]) -> Option<String> {
+    match bitness {
+        Bitness::Bits64 => long::text(bytes),
+        Bitness::Bits32 => protected::text(bytes),
+    }
+}
+
 /// A memory operand as far as we look at it.
 #[derive(Clone, Copy, Default)]
 struct Memory {
@@ -39,6 +47,10 @@ macro_rules! adapter {
             use super::*;
             use yaxpeax_x86::$mode::behavior::AccessVisitor;
             use yaxpeax_x86::$mode::{InstDecoder, Operand, RegSpec};
+
+            pub(super) fn text(bytes: &[u8]) -> Option<String> {
+                Some(InstDecoder::default().decode_slice(bytes).ok()?.to_string())
+            }
 
             pub(super) fn decode(address: u64, bytes: &[u8]) -> Option<Inst> {
                 let raw = InstDecoder::default().decode_slice(bytes).ok()?;

@@ -18,7 +18,7 @@ mod stride;
 pub(crate) mod testing;
 
 pub use cfg::{Block, BlockIx, Cfg, Edge, EdgeKind, Exit};
-pub use decode::{Bitness, decode};
+pub use decode::{Bitness, decode, disassemble};
 pub use dominators::Dominators;
 pub use explore::{Function, discover, explore};
 pub use inst::{Address, Effect, Flow, Idiom, Inst, Kind, Number, Registers};

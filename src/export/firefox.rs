@@ -1,32 +1,35 @@
-//! Firefox Profiler's processed profile (<https://profiler.firefox.com>), with the symbols in it.
+//! Firefox Profiler's processed profile (<https://profiler.firefox.com>), with symbols, lines and inlined functions in it.
 //!
-//! One track per thread and event. A sample's weight is its period; weights are 32-bit whole numbers there, so each event
-//! has a unit (see [`weight`]), which the track's name states unless it is 1. The format's crate knows neither lines nor
-//! inlined functions. Samples without a time are set 1 ms apart, in the order of the recording.
+//! One track per thread and event; a sample's weight is its period. Samples without a time are set 1 ms apart, in the order
+//! of the recording. Of the difference that correction made, each sample that moved is there twice: taken away where it was
+//! recorded, by a negative weight, and added where it belongs.
 
+mod format;
 mod libraries;
+mod marks;
+mod tables;
 mod timeline;
-mod weight;
 
 use super::stacks::{StackId, Stacks};
-use super::{Context, CorrectedSample, Error, Exporter, StackFrame, plain};
+use super::{Context, CorrectedSample, Error, Exporter, plain};
 use crate::perfdata::AttrIx;
-use fx::{CategoryColor, CategoryPairHandle, Frame, FrameFlags, FrameInfo, Profile};
-use fx::{ProcessHandle, StackHandle, ThreadHandle};
-use fxprof_processed_profile as fx;
+use format::{Category, Markers, Meta, Profile, SampleUnits, Thread};
 use libraries::Libraries;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
-use timeline::{Entry, Timeline};
-use weight::{Unit, Units};
+use tables::Tables;
+use timeline::{Entry, Timeline, milliseconds};
+
+/// Tracks that are shown from the start; the others are a click away.
+const VISIBLE: usize = 30;
 
 /// Makes a Firefox Profiler profile of all events.
 #[derive(Default)]
 pub struct Firefox {
     gzip: bool,
+    difference: bool,
     stacks: Stacks,
     tracks: BTreeMap<TrackId, Track>,
-    units: Units,
     samples: u64,
 }
 
@@ -48,21 +51,33 @@ impl Firefox {
     pub fn new(gzip: bool) -> Firefox {
         Firefox { gzip, ..Firefox::default() }
     }
+
+    /// Of what correction changed.
+    pub fn difference(gzip: bool) -> Firefox {
+        Firefox { gzip, difference: true, ..Firefox::default() }
+    }
 }
 
 impl Exporter for Firefox {
     fn sample(&mut self, sample: &CorrectedSample<'_>) {
-        let stack = self.stacks.intern(sample.stack);
+        let time = sample.time.unwrap_or(self.samples * 1_000_000);
+        self.samples += 1;
+        if self.difference && !sample.moved {
+            return;
+        }
         let id = TrackId { pid: sample.pid, tid: sample.tid, attr: sample.attr };
         let track = self.tracks.entry(id).or_default();
         // A thread is known by its latest name: the earlier ones are its parent's.
         if track.comm.is_empty() || sample.comm.is_some_and(|comm| comm != track.comm) {
             track.comm = sample.comm();
         }
-        let time = sample.time.unwrap_or(self.samples * 1_000_000);
-        track.timeline.push(Entry { time, stack, weight: sample.weight });
-        self.units.add(sample.attr, sample.weight);
-        self.samples += 1;
+        let weight = i64::try_from(sample.weight).unwrap_or(i64::MAX);
+        if self.difference {
+            let stack = self.stacks.intern(sample.recorded);
+            track.timeline.push(Entry { time, stack, weight: -weight });
+        }
+        let stack = self.stacks.intern(sample.stack);
+        track.timeline.push(Entry { time, stack, weight });
     }
 
     fn finish(mut self: Box<Self>, context: &mut Context<'_>, out: &mut dyn Write) -> Result<(), Error> {
@@ -82,141 +97,107 @@ impl Firefox {
     fn profile(&mut self, context: &mut Context<'_>) -> Profile {
         let zero = self.tracks.values_mut().filter_map(|track| track.timeline.sort()).min().unwrap_or(0);
         let interval = timeline::interval(self.tracks.values().map(|track| &track.timeline));
-        let mut profile = empty(zero, interval, context);
-        let libraries = Libraries::new(&self.stacks, context.names, &mut profile);
-        let frames = Frames::new(&self.stacks, &libraries, &mut profile);
-        let mut processes = Processes::new(self, context, zero);
-        for (id, track) in &self.tracks {
-            let thread = processes.thread(*id, track, &mut profile);
-            let handles = frames.stacks(thread, &track.timeline, &mut profile);
-            let unit = self.units.of(id.attr);
-            track.timeline.write(thread, zero, interval, unit, &handles, &mut profile);
+        let libraries = Libraries::new(&self.stacks, context.names);
+        let mut tables = Tables::default();
+        let ends = tables.add(&self.stacks, &libraries, context.names);
+        let events: BTreeMap<AttrIx, String> =
+            self.tracks.keys().map(|id| (id.attr, plain(&context.event_name(id.attr)))).collect();
+        let marked = self.heaviest_of_each();
+        let mut threads: Vec<Thread> = Vec::new();
+        for (ix, (id, track)) in self.tracks.iter().enumerate() {
+            let (first, last) = track.timeline.span(zero);
+            let markers = match marked.get(&id.attr) == Some(&ix) {
+                true => marks::markers(context.regions, &events[&id.attr], (first, last), &mut tables),
+                false => Markers::default(),
+            };
+            let samples = track.timeline.samples(zero, interval, &ends);
+            threads.push(Thread { samples, markers, ..self.thread(*id, track, &events, zero) });
         }
-        if let Some(heaviest) = processes.heaviest {
-            profile.set_product(&heaviest.name);
-            profile.add_initial_selected_thread(heaviest.thread);
-        }
-        profile
-    }
-}
-
-/// A profile that says where times begin and that it has its symbols.
-fn empty(zero: u64, interval: u64, context: &Context<'_>) -> Profile {
-    let started = context.time_of_day(zero).unwrap_or_default();
-    let started = fx::ReferenceTimestamp::from_duration_since_unix_epoch(started);
-    let interval = fx::SamplingInterval::from_nanos(interval);
-    let mut profile = Profile::new("skidconv", started, interval);
-    profile.set_os_name("Linux");
-    profile.set_symbolicated(true);
-    profile
-}
-
-/// The tracks' processes and names.
-struct Processes<'a> {
-    tracks: &'a BTreeMap<TrackId, Track>,
-    names: BTreeMap<AttrIx, String>,
-    zero: u64,
-    handles: HashMap<i32, ProcessHandle>,
-    heaviest: Option<Heaviest>,
-}
-
-struct Heaviest {
-    samples: usize,
-    name: String,
-    thread: ThreadHandle,
-}
-
-impl<'a> Processes<'a> {
-    fn new(firefox: &'a Firefox, context: &Context<'_>, zero: u64) -> Processes<'a> {
-        let name = |attr, unit: Unit| match unit.size() {
-            1 => plain(&context.event_name(attr)),
-            size => format!("{} ×{size}", plain(&context.event_name(attr))),
-        };
-        let names = firefox.units.iter().map(|(attr, unit)| (attr, name(attr, unit))).collect();
-        Processes { tracks: &firefox.tracks, names, zero, handles: HashMap::new(), heaviest: None }
+        let meta = self.meta(zero, interval, &threads, context);
+        Profile { meta, libs: libraries.list, shared: tables.finish(), threads }
     }
 
-    /// Adds a track. A process shows its main thread under its own name, so with several events none is the main thread.
-    fn thread(&mut self, id: TrackId, track: &Track, profile: &mut Profile) -> ThreadHandle {
-        let (first, last) = track.timeline.span(self.zero);
-        let name = format!("{} ({})", plain(&track.comm), self.names[&id.attr]);
-        let process = self.process(id.pid, profile);
-        let is_main = id.pid == id.tid && self.names.len() == 1;
-        let thread = profile.add_thread(process, unsigned(id.tid), first, is_main);
-        profile.set_thread_name(thread, &name);
-        profile.set_thread_end_time(thread, last);
-        let samples = track.timeline.len();
-        if self.heaviest.as_ref().is_none_or(|heaviest| samples > heaviest.samples) {
-            self.heaviest = Some(Heaviest { samples, name, thread });
+    /// Per event, the track with most samples.
+    fn heaviest_of_each(&self) -> HashMap<AttrIx, usize> {
+        let mut heaviest = HashMap::<AttrIx, (usize, usize)>::new();
+        for (ix, (id, track)) in self.tracks.iter().enumerate() {
+            let most = heaviest.entry(id.attr).or_insert((0, ix));
+            if track.timeline.len() > most.0 {
+                *most = (track.timeline.len(), ix);
+            }
         }
-        thread
+        heaviest.into_iter().map(|(attr, (_, ix))| (attr, ix)).collect()
     }
 
-    fn process(&mut self, pid: i32, profile: &mut Profile) -> ProcessHandle {
-        let of_pid = TrackId { pid, tid: i32::MIN, attr: AttrIx(0) }..=TrackId {
-            pid,
+    /// A track without its samples. A process shows its main thread under its own name, so with several events none is the
+    /// main thread.
+    fn thread(&self, id: TrackId, track: &Track, events: &BTreeMap<AttrIx, String>, zero: u64) -> Thread {
+        let of_pid = TrackId { pid: id.pid, tid: i32::MIN, attr: AttrIx(0) }..=TrackId {
+            pid: id.pid,
             tid: i32::MAX,
             attr: AttrIx(u32::MAX),
         };
-        let tracks: Vec<_> = self.tracks.range(of_pid).collect();
-        let named = tracks.iter().find(|(id, _)| id.tid == pid).or(tracks.first());
-        let mut name = named.map(|(_, track)| plain(&track.comm)).unwrap_or_default();
-        if let (1, Some(event)) = (self.names.len(), self.names.values().next()) {
-            name = format!("{name} ({event})");
+        let tracks = || self.tracks.range(of_pid.clone());
+        let named = tracks().find(|(other, _)| other.tid == id.pid).or_else(|| tracks().next());
+        let mut process_name = named.map(|(_, track)| plain(&track.comm)).unwrap_or_default();
+        if let (1, Some(event)) = (events.len(), events.values().next()) {
+            process_name = format!("{process_name} ({event})");
         }
-        let spans = || tracks.iter().map(|(_, track)| track.timeline.span(self.zero));
-        let (first, last) = (spans().map(|s| s.0).min(), spans().map(|s| s.1).max());
-        *self.handles.entry(pid).or_insert_with(|| {
-            let start = first.unwrap_or(fx::Timestamp::from_nanos_since_reference(0));
-            let process = profile.add_process(&name, unsigned(pid), start);
-            profile.set_process_end_time(process, last.unwrap_or(start));
-            process
-        })
-    }
-}
-
-/// Unknown ids are negative; there they are 0, like the idle task.
-fn unsigned(id: i32) -> u32 {
-    u32::try_from(id).unwrap_or(0)
-}
-
-/// Every node of the stacks as the format's frame.
-struct Frames<'a> {
-    stacks: &'a Stacks,
-    infos: Vec<FrameInfo>,
-}
-
-impl<'a> Frames<'a> {
-    fn new(stacks: &'a Stacks, libraries: &Libraries, profile: &mut Profile) -> Frames<'a> {
-        let user = profile.add_category("User", CategoryColor::Yellow).into();
-        let kernel = profile.add_category("Kernel", CategoryColor::Orange).into();
-        let info = |frame: &StackFrame| {
-            let category_pair: CategoryPairHandle = if frame.is_kernel() { kernel } else { user };
-            let elsewhere = || frame.described().map_or(frame.inside(), |at| at.svma.0);
-            let frame = libraries.frame(frame).unwrap_or_else(|| Frame::InstructionPointer(elsewhere()));
-            FrameInfo { frame, category_pair, flags: FrameFlags::empty() }
-        };
-        Frames { stacks, infos: stacks.nodes().map(|(_, frame)| info(frame)).collect() }
+        let spans = || tracks().map(|(_, track)| track.timeline.span(zero));
+        let (first, last) = track.timeline.span(zero);
+        Thread {
+            process_type: "default",
+            process_startup_time: spans().map(|s| s.0).fold(first, f64::min),
+            process_shutdown_time: Some(spans().map(|s| s.1).fold(last, f64::max)),
+            register_time: first,
+            unregister_time: Some(last),
+            paused_ranges: [],
+            show_markers_in_timeline: true,
+            name: format!("{} ({})", plain(&track.comm), events[&id.attr]),
+            is_main_thread: id.pid == id.tid && events.len() == 1,
+            process_name,
+            pid: id.pid.max(0).to_string(),
+            tid: id.tid.max(0).to_string(),
+            samples: format::Samples::default(),
+            markers: Markers::default(),
+        }
     }
 
-    /// The stacks of one thread's samples, in its own tables.
-    fn stacks(
-        &self,
-        thread: ThreadHandle,
-        timeline: &Timeline,
-        profile: &mut Profile,
-    ) -> HashMap<StackId, StackHandle> {
-        let mut handles = HashMap::new();
-        for leaf in timeline.stacks() {
-            let new: Vec<_> =
-                self.stacks.ids(Some(leaf)).take_while(|id| !handles.contains_key(id)).collect();
-            for id in new.into_iter().rev() {
-                let caller = self.stacks.ids(Some(id)).nth(1).map(|caller| handles[&caller]);
-                let frame = profile.intern_frame(thread, self.infos[id.index()].clone());
-                handles.insert(id, profile.intern_stack(thread, caller, frame));
-            }
+    fn meta(&self, zero: u64, interval: u64, threads: &[Thread], context: &Context<'_>) -> Meta {
+        let category = |name, color| Category { name, color, subcategories: ["Other"] };
+        let mut heaviest: Vec<usize> = (0..threads.len()).collect();
+        heaviest.sort_by_key(|&ix| std::cmp::Reverse(threads[ix].samples.length));
+        let first = heaviest.first().copied();
+        heaviest.truncate(VISIBLE);
+        heaviest.sort_unstable();
+        let what = if self.difference { ", what correction changed" } else { "" };
+        Meta {
+            interval: milliseconds(interval),
+            start_time: context.time_of_day(zero).map_or(0.0, |time| time.as_secs_f64() * 1e3),
+            process_type: 0,
+            // in the order of the constants in `tables`; the grey one is the default
+            categories: vec![
+                category("Other", "grey"),
+                category("User", "yellow"),
+                category("Kernel", "orange"),
+                category("Library", "blue"),
+            ],
+            product: first.map_or_else(|| "skidconv".into(), |ix| format!("{}{what}", threads[ix].name)),
+            stackwalk: 1,
+            debug: false,
+            version: 31,
+            preprocessed_profile_version: format::VERSION,
+            oscpu: "Linux".into(),
+            symbolicated: true,
+            symbolication_not_supported: true,
+            marker_schema: vec![marks::schema()],
+            sample_units: SampleUnits { time: "ms", event_delay: "ms", thread_cpu_delta: "µs" },
+            imported_from: concat!("perf.data by skidconv ", env!("CARGO_PKG_VERSION")).into(),
+            uses_only_one_stack_type: true,
+            source_code_is_not_on_searchfox: true,
+            initial_visible_threads: heaviest,
+            initial_selected_threads: first.into_iter().collect(),
         }
-        handles
     }
 }
 

@@ -41,21 +41,47 @@ impl Exporter for Folded {
     }
 
     fn finish(self: Box<Self>, context: &mut Context<'_>, out: &mut dyn Write) -> Result<(), Error> {
+        for (line, weight) in &self.lines(context, Leaf::Function) {
+            writeln!(out, "{line} {weight}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What stands at the end of a stack.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Leaf {
+    /// The function.
+    Function,
+    /// Behind the function, the source line in it, or the offset where no line is known.
+    Line,
+}
+
+impl Folded {
+    /// The stacks with their weights, sorted.
+    pub(super) fn lines(&self, context: &mut Context<'_>, leaf: Leaf) -> BTreeMap<String, u64> {
         let functions: Vec<_> = self.stacks.nodes().map(|(_, frame)| function(frame, context)).collect();
+        let places: Vec<_> = match leaf {
+            Leaf::Function => Vec::new(),
+            Leaf::Line => self.stacks.nodes().map(|(_, frame)| line(frame, context)).collect(),
+        };
         let mut lines = BTreeMap::<String, u64>::new();
         for ((comm, stack), weight) in &self.weights {
-            let mut names: Vec<_> =
-                self.stacks.ids(*stack).map(|id| functions[id.index()].as_str()).collect();
+            let place = stack.and_then(|id| places.get(id.index()));
+            let callers = self.stacks.ids(*stack).map(|id| functions[id.index()].as_str());
+            let mut names: Vec<_> = place.map(String::as_str).into_iter().chain(callers).collect();
             let comm = clean(comm).replace(' ', "_");
             names.push(&comm);
             names.reverse();
             let sum = lines.entry(names.join(";")).or_default();
             *sum = sum.saturating_add(*weight);
         }
-        for (line, weight) in &lines {
-            writeln!(out, "{line} {weight}")?;
-        }
-        Ok(())
+        lines
+    }
+
+    /// The name of the event that is folded; empty without samples.
+    pub(super) fn event_name(&self, context: &Context<'_>) -> String {
+        self.event.map_or_else(String::new, |event| plain(&context.event_name(event)))
     }
 }
 
@@ -64,6 +90,18 @@ fn function(frame: &StackFrame, context: &mut Context<'_>) -> String {
     match context.names.function(at) {
         Some(symbol) => cut(clean(&symbol.name)),
         None => format!("[{}]", clean(basename(&context.names.path(at.image)))),
+    }
+}
+
+/// The innermost source line of a frame, else its offset in its function, else its address.
+fn line(frame: &StackFrame, context: &mut Context<'_>) -> String {
+    let Some(at) = frame.described() else { return format!("{:#x}", frame.inside()) };
+    let symbol = context.names.symbol(at);
+    let source = symbol.as_ref().and_then(|symbol| symbol.frames.first());
+    match (source.and_then(|frame| Some((frame.file.as_deref()?, frame.line?))), symbol.as_ref()) {
+        (Some((file, line)), _) => format!("{}:{line}", clean(basename(file))),
+        (None, Some(symbol)) => format!("+{:#x}", at.svma.0.wrapping_sub(symbol.start.0)),
+        (None, None) => format!("{:#x}", at.svma.0),
     }
 }
 

@@ -7,8 +7,11 @@
 mod atomic;
 mod csv;
 mod firefox;
+mod flamegraph;
 mod folded;
 mod names;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod perfdata;
 pub mod pprof;
 mod sample;
@@ -19,13 +22,19 @@ mod testing;
 pub use atomic::{Existing, Output};
 pub use csv::{InstructionRow, write_csv};
 pub use firefox::Firefox;
+pub use flamegraph::{Flamegraph, FlamegraphDiff};
 pub use folded::Folded;
 pub use names::{ImageNames, Names, Segment, basename, plain};
+#[cfg(feature = "parquet")]
+pub use parquet::{INSTRUCTIONS, ParquetSamples, SAMPLES, write_parquet};
 pub use perfdata::{write_recording, write_sidecar};
 pub use pprof::Pprof;
 pub use sample::{CorrectedSample, FrameKind, StackFrame};
 
-use crate::perfdata::{Attr, Features};
+use crate::image::Location;
+use crate::perfdata::{Attr, AttrIx, Features};
+use crate::report::{RegionReport, Verdict};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -55,7 +64,14 @@ pub struct Context<'a> {
     pub features: &'a Features,
     /// Binaries and symbols.
     pub names: &'a mut dyn Names,
+    /// What is known of how far an instruction's weight can be trusted.
+    pub intervals: &'a Intervals,
+    /// What was solved together, and how it went.
+    pub regions: &'a [RegionReport],
 }
+
+/// Per event and place, the 90 % interval of the weight, and what stands behind it.
+pub type Intervals = BTreeMap<(AttrIx, Location), (f64, f64, Verdict)>;
 
 impl Context<'_> {
     /// The time of day, since 1970, at a time of the recording's clock; `None` if the recording does not relate them.
@@ -111,6 +127,13 @@ pub enum Error {
 impl From<::csv::Error> for Error {
     fn from(error: ::csv::Error) -> Error {
         Error::Io(error.into())
+    }
+}
+
+#[cfg(feature = "parquet")]
+impl From<::parquet::errors::ParquetError> for Error {
+    fn from(error: ::parquet::errors::ParquetError) -> Error {
+        Error::Io(io::Error::other(error))
     }
 }
 

@@ -2,17 +2,19 @@
 //!
 //! Each event has two values, its samples and its periods, so that `pprof -sample_index=cycles` chooses. Samples of all
 //! processes are merged by place: a location's address is the binary's own address, shifted by whole pages only where two
-//! binaries claim the same (see [`mappings`]). Labels are `pid`, `tid`, `comm` and `cpu`; order is that of first
-//! appearance in the recording.
+//! binaries claim the same (see [`mappings`]). Labels are `pid`, `tid`, `comm` and `cpu`, and of the leaf instruction the 90 %
+//! interval of each event's weight, `EVENT low` and `EVENT high`, with `EVENT verdict`; order is that of first appearance
+//! in the recording.
 
 mod mappings;
 pub mod proto;
 mod tables;
 
 use super::stacks::{StackId, Stacks};
-use super::{Context, CorrectedSample, Error, Exporter, basename};
-use crate::image::ImageId;
+use super::{Context, CorrectedSample, Error, Exporter, basename, plain};
+use crate::image::{ImageId, Location};
 use crate::perfdata::AttrIx;
+use crate::report::brief;
 use flate2::{Compression, write::GzEncoder};
 use mappings::Mappings;
 use prost::Message;
@@ -85,10 +87,15 @@ impl Pprof {
         let ids: Vec<u64> = nodes.map(|f| locations.id(f, context.names, &mut strings)).collect();
         let sample = self.samples.iter().map(|(key, counts)| {
             let walk = self.stacks.ids(key.stack);
+            let mut label = labels(key, &mut strings);
+            let leaf = self.stacks.frames(key.stack).next().and_then(|frame| frame.location);
+            if let Some(at) = leaf {
+                counts.keys().for_each(|event| label.extend(interval(*event, at, context, &mut strings)));
+            }
             proto::Sample {
                 location_id: walk.map(|node| ids[node.index()]).collect(),
                 value: self.values(counts),
-                label: labels(key, &mut strings),
+                label,
             }
         });
         let mut profile = Profile { sample: sample.collect(), ..Profile::default() };
@@ -109,12 +116,20 @@ impl Pprof {
             profile.default_sample_type = profile.sample_type[1].r#type;
             profile.period_type = Some(profile.sample_type[1]);
             let attr = context.attrs.get(event.0 as usize).filter(|attr| !attr.freq);
-            profile.period = attr.map_or(0, |attr| signed(attr.sample_period));
+            profile.period = attr.map_or_else(|| self.mean_period(*event), |attr| signed(attr.sample_period));
         }
         let started = self.times.and_then(|(first, _)| context.time_of_day(first));
         profile.time_nanos = started.map_or(0, |t| i64::try_from(t.as_nanos()).unwrap_or(0));
         profile.duration_nanos = self.times.map_or(0, |(first, last)| signed(last - first));
         profile.comment = comments(context).iter().map(|comment| strings.id(comment)).collect();
+    }
+
+    /// Events per sample, where a frequency was asked for.
+    fn mean_period(&self, event: AttrIx) -> i64 {
+        let counts = self.samples.iter().filter_map(|(_, counts)| counts.get(&event));
+        let (samples, weight) =
+            counts.fold((0u64, 0u64), |sum, c| (sum.0 + c.samples, sum.1.saturating_add(c.weight)));
+        signed(weight / samples.max(1))
     }
 
     /// One samples and one weight per event that has samples.
@@ -150,11 +165,31 @@ fn is_named_after(comm: &str, file: &str) -> bool {
 }
 
 fn labels(key: &Key, strings: &mut Strings) -> Vec<Label> {
-    let mut number = |name, num| Label { key: strings.id(name), str: 0, num };
+    let mut number = |name, num| Label { key: strings.id(name), num, ..Label::default() };
     let mut labels = vec![number("pid", key.pid.into()), number("tid", key.tid.into())];
     labels.extend(key.cpu.map(|cpu| number("cpu", cpu.into())));
-    labels.push(Label { key: strings.id("comm"), str: strings.id(&key.comm), num: 0 });
+    labels.push(Label { key: strings.id("comm"), str: strings.id(&plain(&key.comm)), ..Label::default() });
     labels
+}
+
+/// Labels with the 90 % interval of the leaf's weight, over all stacks, and what stands behind it. A sample has one leaf, so
+/// they split none.
+fn interval(event: AttrIx, leaf: Location, context: &Context<'_>, strings: &mut Strings) -> Vec<Label> {
+    let Some((low, high, verdict)) = context.intervals.get(&(event, leaf)) else { return Vec::new() };
+    let name = plain(&context.event_name(event));
+    let mut number = |end: &str, value: f64| Label {
+        key: strings.id(&format!("{name} {end}")),
+        num: value.round() as i64,
+        num_unit: strings.id(unit(&name)),
+        ..Label::default()
+    };
+    let (low, high) = (number("low", *low), number("high", *high));
+    let verdict = Label {
+        key: strings.id(&format!("{name} verdict")),
+        str: strings.id(brief(*verdict)),
+        ..Label::default()
+    };
+    vec![low, high, verdict]
 }
 
 fn value_type(name: &str, unit: &str, strings: &mut Strings) -> ValueType {

@@ -75,6 +75,8 @@ pub struct CorrectedSample<'a> {
     pub weight: u64,
     /// Frames, leaf first. Without a callchain, the leaf alone.
     pub stack: &'a [StackFrame],
+    /// The frames as recorded, the same unless it moved.
+    pub recorded: &'a [StackFrame],
     /// Whether its leaf is another than the recording says.
     pub moved: bool,
 }

@@ -3,6 +3,7 @@
 use super::{Context, CorrectedSample, Exporter, FrameKind, Names, Segment, StackFrame};
 use crate::image::{ImageId, Location, SourceFrame, Svma, Symbol};
 use crate::perfdata::{Attr, AttrIx, CpuMode, Features};
+use crate::report::{RegionReport, Verdict};
 use std::sync::Arc;
 
 pub(super) const PROG: ImageId = ImageId(0);
@@ -76,6 +77,7 @@ pub(super) fn sample<'a>(attr: u32, weight: u64, stack: &'a [StackFrame]) -> Cor
         comm: Some("my prog"),
         weight,
         stack,
+        recorded: stack,
         moved: false,
     }
 }
@@ -88,7 +90,22 @@ pub(super) fn with_context<T>(body: impl FnOnce(&mut Context<'_>) -> T) -> T {
     features.version = Some("6.1".into());
     features.clock = Some((1, 5_000_000_000, 500_000));
     let attrs = [cycles, clock];
-    body(&mut Context { attrs: &attrs, features: &features, names: &mut Made })
+    let at = Location { image: PROG, svma: Svma(0x1000) };
+    let intervals = [((AttrIx(0), at), (3.2, 7.6, Verdict::Gibbs))].into();
+    let region = |verdict| RegionReport {
+        event: "cycles:u".into(),
+        functions: vec!["main".into()],
+        verdict,
+        ..RegionReport::default()
+    };
+    let regions = [region(Verdict::Gibbs), region(Verdict::Flow)];
+    body(&mut Context {
+        regions: &regions,
+        attrs: &attrs,
+        features: &features,
+        names: &mut Made,
+        intervals: &intervals,
+    })
 }
 
 /// What an exporter makes of `samples`.

@@ -11,7 +11,6 @@ use std::sync::{Arc, OnceLock};
 use super::Svma;
 use super::elf::{Class, Elf};
 use super::functions::{FunctionRange, Functions};
-use super::listing::Listed;
 use super::locate::{Missing, SearchPath};
 use super::name::{ImageName, NameKind};
 use super::plt::{Plt, PltTarget};
@@ -127,7 +126,7 @@ impl Image {
         let find = || {
             let elf = self.elf()?;
             let stripped = elf.section(".symtab").is_none();
-            elf.build_id().filter(|_| stripped).and_then(|build_id| self.search.debug_file(build_id))
+            stripped.then(|| self.search.debug_file(elf))?
         };
         self.debug.get_or_init(find).as_ref()
     }
@@ -187,15 +186,6 @@ impl Image {
             functions.map(|symbol| (symbol.name, Svma(symbol.value))).collect()
         };
         self.exported.get_or_init(collect).get(name).copied()
-    }
-
-    /// Which list has its symbols, if it is no file.
-    pub(super) fn listed(&self) -> Option<Listed> {
-        match self.state() {
-            ImageState::Kernel | ImageState::KernelModule => Some(Listed::Kernel),
-            ImageState::Jit { map } => Some(Listed::Process(map.clone())),
-            _ => None,
-        }
     }
 
     /// Whether addresses stand for themselves, because there is no file that they could be offsets of.

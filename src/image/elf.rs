@@ -3,8 +3,10 @@
 //! In: a regular file of any class, byte order and machine. Out: which address stands at which offset, bytes of code and
 //! data, and the tables that `functions`, `plt` and `unwind` read. Every size is checked against the file.
 
+use std::ffi::OsStr;
 use std::ops::Range;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
@@ -142,6 +144,30 @@ impl Elf {
     /// The build-id that the file states.
     pub fn build_id(&self) -> Option<&[u8]> {
         self.build_id.as_deref()
+    }
+
+    /// The name and CRC-32 of the separate debug file that the file states.
+    pub fn debug_link(&self) -> Option<(PathBuf, u32)> {
+        let link = self.section_bytes(self.section(".gnu_debuglink")?)?;
+        let name = link.split(|&byte| byte == 0).next().filter(|name| !name.is_empty())?;
+        let checksum = link.get((name.len() / 4 + 1) * 4..)?.first_chunk::<4>()?;
+        let checksum =
+            if self.endian.is_little_endian() { u32::from_le_bytes } else { u32::from_be_bytes }(*checksum);
+        // only a name: it is looked for in known folders
+        let name = Path::new(OsStr::from_bytes(name));
+        (name.components().count() == 1).then(|| Some((name.file_name()?.into(), checksum)))?
+    }
+
+    /// CRC-32 of the whole file.
+    pub(super) fn checksum(&self) -> Option<u32> {
+        let mut crc = flate2::Crc::new();
+        let mut at = 0;
+        while at < self.source.len() {
+            let piece = self.source.read(at, (self.source.len() - at).min(1 << 20))?;
+            crc.update(&piece);
+            at += piece.len() as u64;
+        }
+        Some(crc.sum())
     }
 
     /// What is loaded.

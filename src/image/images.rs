@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::binary::Image;
+use super::binary::{Image, ImageState};
 use super::listing::{Anchor, Listed, Listing};
 use super::locate::SearchPath;
 use super::mapping::{Mapped, Mapping, When};
@@ -49,13 +49,29 @@ impl Images {
         (0..).map(ImageId).zip(&self.images)
     }
 
+    /// Which list has the symbols of an image that is no file.
+    pub(super) fn listed(&self, image: &Image) -> Option<Listed> {
+        match image.state() {
+            ImageState::Kernel | ImageState::KernelModule => Some(Listed::Kernel),
+            ImageState::Jit { map } => {
+                // a program maps its dump so that recordings name it
+                let pid = map.file_stem()?.to_str()?.strip_prefix("perf-")?;
+                let name = format!("/jit-{pid}.dump");
+                let dump = self.images.iter().find(|image| image.path.ends_with(&name));
+                Some(Listed::Process(map.clone(), dump.map(|dump| dump.path.clone().into())))
+            }
+            _ => None,
+        }
+    }
+
     /// Reads a list of symbols, if there is one that belongs to the recording.
     pub(super) fn listing(&self, of: &Listed) -> Option<Listing> {
         match of {
-            Listed::Process(map) => Listing::of_process(&self.search, map),
+            Listed::Process(map, dump) => Listing::of_process(&self.search, map, dump.as_deref()),
             Listed::Kernel => {
-                let kernel = self.images.iter().find(|image| image.kind() == NameKind::Kernel)?;
-                Listing::of_kernel(&self.search, kernel.build_id.as_deref()?, self.anchor.as_ref())
+                let kernel = self.images.iter().find(|image| image.kind() == NameKind::Kernel);
+                let build_id = kernel.and_then(|kernel| kernel.build_id.as_deref());
+                Listing::of_kernel(&self.search, build_id, self.anchor.as_ref())
             }
         }
     }

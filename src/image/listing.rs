@@ -1,7 +1,8 @@
 //! Symbols that are listed in text, for code that is no file: the kernel's, and what programs made at run time.
 //!
-//! In: `kallsyms` of the recorded kernel (the running one, or perf's copy), `/tmp/perf-PID.map`. Out: names for run-time
-//! addresses. A list is used only if it belongs to what was recorded: the kernel's by its build-id, a map by its owner.
+//! In: `kallsyms` of the recorded kernel (the user's, the running one's, perf's copy) or its `vmlinux`; `/tmp/perf-PID.map`,
+//! `jit-PID.dump`. Out: names for run-time addresses. A list is used only if it belongs to what was recorded: the kernel's by
+//! its build-id or the user's word, a process's by its owner.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
@@ -9,8 +10,11 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use linux_perf_data::jitdump::{JitDumpReader, JitDumpRecord};
+
+use super::elf::Elf;
 use super::locate::{SearchPath, hex, same_build};
-use super::symtab::{Binding, name_rank};
+use super::symtab::{Binding, Symbol, Table, name_rank, symbols};
 
 /// No list that is read may be longer: 256 MiB.
 const LONGEST: u64 = 1 << 28;
@@ -30,8 +34,8 @@ pub struct Anchor {
 pub enum Listed {
     /// The kernel's and its modules'.
     Kernel,
-    /// Those of a process's run-time code, in this file.
-    Process(PathBuf),
+    /// Those of a process's run-time code, in this map or this dump.
+    Process(PathBuf, Option<PathBuf>),
 }
 
 /// Names of ranges of addresses.
@@ -58,27 +62,89 @@ impl Line {
 }
 
 impl Listing {
-    /// The symbols of the kernel with a build-id, if they are listed anywhere.
-    pub fn of_kernel(search: &SearchPath, build_id: &[u8], anchor: Option<&Anchor>) -> Option<Listing> {
-        let id = hex(build_id);
-        let cached = |cache: &PathBuf| {
-            Some(cache.join(".build-id").join(id.get(..2)?).join(&id[2..]).join("kallsyms"))
-        };
-        let running = is_running(build_id).then(|| PathBuf::from("/proc/kallsyms"));
-        let files = running.into_iter().chain(search.cache.as_ref().and_then(cached));
-        files.filter_map(|file| Listing::kallsyms(open(&file)?, anchor)).next()
+    /// The symbols of the recorded kernel, if they are listed anywhere: where the user says, as of this machine if it runs
+    /// that kernel, in perf's caches, in the kernel's own image.
+    pub fn of_kernel(
+        search: &SearchPath,
+        build_id: Option<&[u8]>,
+        anchor: Option<&Anchor>,
+    ) -> Option<Listing> {
+        let named = search.kallsyms.iter().filter_map(|file| Listing::kallsyms(open(file)?, anchor)).next();
+        named.or_else(|| {
+            let build_id = build_id?;
+            let id = hex(build_id);
+            let cached = |cache: &PathBuf| {
+                Some(cache.join(".build-id").join(id.get(..2)?).join(&id[2..]).join("kallsyms"))
+            };
+            let running = is_running(build_id).then(|| PathBuf::from("/proc/kallsyms"));
+            let mut files = running.into_iter().chain(search.caches().filter_map(cached));
+            let listed = files.find_map(|file| Listing::kallsyms(open(&file)?, anchor));
+            listed.or_else(|| Listing::vmlinux(&search.debug_file_of(build_id)?, anchor))
+        })
     }
 
-    /// The names that a program wrote for its run-time code.
-    pub fn of_process(search: &SearchPath, map: &Path) -> Option<Listing> {
-        let inside = |root: &PathBuf| Some(root.join(map.strip_prefix("/").ok()?));
-        if let Some(file) = search.symfs.iter().filter_map(inside).find_map(|file| open(&file)) {
-            return Some(Listing::perf_map(file));
+    /// The functions of a kernel's image, moved to where the kernel was.
+    fn vmlinux(kernel: &Elf, anchor: Option<&Anchor>) -> Option<Listing> {
+        let symbols = symbols(kernel, Table::Symtab);
+        let moved = match anchor {
+            Some(anchor) => {
+                let listed = symbols.iter().find(|symbol| symbol.name == anchor.symbol)?.value;
+                anchor.address.wrapping_sub(listed)
+            }
+            None => 0,
+        };
+        let function = |symbol: &Symbol| symbol.function && symbol.size > 0 && !symbol.name.is_empty();
+        let mut functions: Vec<&Symbol> = symbols.iter().filter(|symbol| function(symbol)).collect();
+        functions.sort_by(|a, b| {
+            let name =
+                |symbol: &Symbol| name_rank(symbol.binding, &symbol.name).cmp(&name_rank(b.binding, &b.name));
+            a.value.cmp(&b.value).then_with(|| name(a))
+        });
+        functions.dedup_by_key(|symbol| symbol.value);
+        let range = |symbol: &Symbol| {
+            let start = symbol.value.wrapping_add(moved);
+            (start..start.saturating_add(symbol.size), symbol.name.clone())
+        };
+        Some(Listing { symbols: functions.into_iter().map(range).collect() })
+            .filter(|l| !l.symbols.is_empty())
+    }
+
+    /// The names that a program wrote for its run-time code: as a map for perf, or in the dump that it had mapped.
+    pub fn of_process(search: &SearchPath, map: &Path, dump: Option<&Path>) -> Option<Listing> {
+        let from_map = trusted(search, map).map(Listing::perf_map);
+        from_map.or_else(|| Listing::dump(trusted(search, dump?)?))
+    }
+
+    /// A jitdump (`tools/perf/Documentation/jitdump-specification.txt` of Linux): of two functions at one address, the later.
+    fn dump(file: impl Read) -> Option<Listing> {
+        let mut reader = JitDumpReader::new(file).ok()?;
+        let mut symbols: Vec<(Range<u64>, String)> = Vec::new();
+        while let Ok(Some(raw)) = reader.next_record() {
+            match raw.parse() {
+                Ok(JitDumpRecord::CodeLoad(code)) => {
+                    let name = String::from_utf8_lossy(&code.function_name.as_slice()).into_owned();
+                    let end = code.code_addr.saturating_add(code.code_bytes.len() as u64);
+                    symbols.push((code.code_addr..end, name));
+                }
+                Ok(JitDumpRecord::CodeMove(code)) => {
+                    let moved = symbols.iter().rev().find(|(range, _)| range.start == code.old_code_addr);
+                    let end = code.new_code_addr.saturating_add(code.code_size);
+                    let name = moved.map(|(_, name)| name.clone());
+                    symbols.extend(name.map(|name| (code.new_code_addr..end, name)));
+                }
+                Ok(_) => {}
+                Err(_) => break,
+            }
         }
-        // Anyone may write to /tmp: a map counts if it is ours or root's.
-        let owner = fs::metadata(map).ok()?.uid();
-        let trusted = search.symfs.is_empty() && (owner == 0 || Some(owner) == our_uid());
-        trusted.then(|| open(map)).flatten().map(Listing::perf_map)
+        Some(Listing::latest(symbols)).filter(|listing| !listing.symbols.is_empty())
+    }
+
+    /// Of two for one start, the later holds.
+    fn latest(mut symbols: Vec<(Range<u64>, String)>) -> Listing {
+        symbols.reverse();
+        symbols.sort_by_key(|(range, _)| range.start);
+        symbols.dedup_by_key(|(range, _)| range.start);
+        Listing { symbols }
     }
 
     /// `address type name [module]`; `None` if the anchor is not in it or addresses are hidden.
@@ -119,11 +185,7 @@ impl Listing {
             let start = number(start)?;
             Some((start..start.saturating_add(number(size)?), name.trim().to_owned()))
         };
-        let mut symbols: Vec<_> = text.lines().map_while(Result::ok).filter_map(entry).collect();
-        symbols.reverse();
-        symbols.sort_by_key(|(range, _)| range.start);
-        symbols.dedup_by_key(|(range, _)| range.start);
-        Listing { symbols }
+        Listing::latest(text.lines().map_while(Result::ok).filter_map(entry).collect())
     }
 
     /// The symbol at a run-time address.
@@ -150,6 +212,18 @@ fn kallsyms_line(line: &str) -> Option<Line> {
 fn open(path: &Path) -> Option<impl BufRead + use<>> {
     let regular = fs::metadata(path).ok()?.is_file();
     regular.then(|| File::open(path).ok()).flatten().map(|file| BufReader::new(file.take(LONGEST)))
+}
+
+/// A file of a process: under a folder of the user's, or where it was. Anyone may write to /tmp: there it counts if it is
+/// ours or root's.
+fn trusted(search: &SearchPath, path: &Path) -> Option<impl BufRead + use<>> {
+    let inside = |root: &PathBuf| Some(root.join(path.strip_prefix("/").ok()?));
+    if let Some(file) = search.symfs.iter().filter_map(inside).find_map(|file| open(&file)) {
+        return Some(file);
+    }
+    let owner = fs::metadata(path).ok()?.uid();
+    let trusted = search.symfs.is_empty() && (owner == 0 || Some(owner) == our_uid());
+    trusted.then(|| open(path)).flatten()
 }
 
 fn our_uid() -> Option<u32> {

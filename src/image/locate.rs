@@ -16,6 +16,7 @@ use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
+use super::debuginfod::{Artifact, Debuginfod};
 use super::elf::{Elf, ElfError};
 use super::name::{ImageName, NameKind, undeleted};
 
@@ -26,15 +27,21 @@ pub struct SearchPath {
     pub symfs: Vec<PathBuf>,
     /// perf's build-id cache, `~/.debug`.
     pub cache: Option<PathBuf>,
+    /// Unpacked tarballs of `perf archive`, which are caches of another machine.
+    pub archives: Vec<PathBuf>,
     /// Folders of separate debug files, `/usr/lib/debug`.
     pub debug: Vec<PathBuf>,
+    /// A list of the recorded kernel's symbols, as `/proc/kallsyms` has them.
+    pub kallsyms: Option<PathBuf>,
+    /// Servers to ask for what is not here.
+    pub debuginfod: Option<Debuginfod>,
 }
 
 impl SearchPath {
     /// What perf and the debuggers use, after the given `--symfs` folders.
     pub fn system(symfs: Vec<PathBuf>) -> SearchPath {
         let cache = std::env::home_dir().map(|home| home.join(".debug"));
-        SearchPath { symfs, cache, debug: vec!["/usr/lib/debug".into()] }
+        SearchPath { symfs, cache, debug: vec!["/usr/lib/debug".into()], ..SearchPath::default() }
     }
 }
 
@@ -99,6 +106,18 @@ impl Missing {
         }
     }
 
+    /// The command that would help.
+    pub fn command(&self, build_id: Option<&str>) -> String {
+        match (self, build_id) {
+            (Missing::NoPath { .. }, _) => "nothing: no file has its code".into(),
+            (Missing::Unusable { file, .. }, _) => format!("chmod a+r {}", file.display()),
+            (_, Some(id)) => format!(
+                "on the recorded machine: perf archive; then skidconv with --archive perf.data.tar.bz2; or: debuginfod-find executable {id}"
+            ),
+            (_, None) => "copy the binary from the recorded machine and name its folder with --symfs".into(),
+        }
+    }
+
     /// How much the reason tells, to choose among those of several candidates.
     fn weight(&self) -> u8 {
         match self {
@@ -126,19 +145,52 @@ impl SearchPath {
                 Err(_) => {}
             }
         }
-        Err(reason)
+        let fetched = build_id.and_then(|id| self.debuginfod.as_ref()?.fetch(id, Artifact::Executable));
+        fetched.and_then(|file| open_verified(&file, build_id).ok()).ok_or(reason)
     }
 
-    /// The separate file with the symbols of a build, if there is one.
-    pub fn debug_file(&self, build_id: &[u8]) -> Option<Elf> {
+    /// Build-id caches, those of other machines first.
+    pub(super) fn caches(&self) -> impl Iterator<Item = &PathBuf> {
+        self.archives.iter().chain(&self.cache)
+    }
+
+    /// The separate file with the symbols of a binary, if there is one: by its build-id, or by the name that the binary
+    /// states and the checksum beside it.
+    pub fn debug_file(&self, elf: &Elf) -> Option<Elf> {
+        let by_id = elf.build_id().and_then(|build_id| self.debug_file_of(build_id));
+        let linked = || {
+            let (name, checksum) = elf.debug_link()?;
+            let files = self.linked(elf.path(), &name);
+            files.into_iter().find_map(|file| linked_file(&file, elf, checksum))
+        };
+        let fetched = || {
+            let build_id = elf.build_id()?;
+            let file = self.debuginfod.as_ref()?.fetch(build_id, Artifact::Debuginfo)?;
+            open_verified(&file, Some(build_id)).ok()
+        };
+        by_id.or_else(linked).or_else(fetched)
+    }
+
+    /// The separate file with the symbols of a build.
+    pub(super) fn debug_file_of(&self, build_id: &[u8]) -> Option<Elf> {
         let (folder, rest) = cache_name(build_id)?;
         let roots = self.symfs.iter().map(|dir| dir.join("usr/lib/debug")).chain(self.debug.iter().cloned());
         let mut files: Vec<PathBuf> =
             roots.map(|root| root.join(".build-id").join(&folder).join(format!("{rest}.debug"))).collect();
-        files.extend(
-            self.cache.iter().map(|cache| cache.join(".build-id").join(&folder).join(&rest).join("debug")),
-        );
+        let entries = self.caches().map(|cache| cache.join(".build-id").join(&folder).join(&rest));
+        files.extend(entries.flat_map(|entry| [entry.join("debug"), entry.join("vmlinux")]));
         files.iter().find_map(|file| open_verified(file, Some(build_id)).ok())
+    }
+
+    /// Where GDB looks for a debug file of this name: beside the binary, in `.debug` there, under the folders of debug files.
+    fn linked(&self, binary: &Path, name: &Path) -> Vec<PathBuf> {
+        let Some(folder) = binary.parent() else { return Vec::new() };
+        let mut files = vec![folder.join(name), folder.join(".debug").join(name)];
+        let roots = self.symfs.iter().map(|dir| dir.join("usr/lib/debug")).chain(self.debug.iter().cloned());
+        let within = self.symfs.iter().find_map(|root| folder.strip_prefix(root).ok());
+        let within = within.or_else(|| folder.strip_prefix("/").ok());
+        files.extend(roots.filter_map(|root| Some(root.join(within?).join(name))));
+        files
     }
 
     fn candidates(&self, name: &ImageName, build_id: Option<&[u8]>) -> Vec<PathBuf> {
@@ -154,9 +206,11 @@ impl SearchPath {
                 files.push(Path::new("/").join(path));
             }
         }
-        if let (Some(cache), Some((folder, rest))) = (&self.cache, build_id.and_then(cache_name)) {
-            let entry = cache.join(".build-id").join(folder).join(rest);
-            files.extend([entry.join("elf"), entry.join("vdso"), entry]);
+        if let Some((folder, rest)) = build_id.and_then(cache_name) {
+            for cache in self.caches() {
+                let entry = cache.join(".build-id").join(&folder).join(&rest);
+                files.extend([entry.join("elf"), entry.join("vdso"), entry]);
+            }
         }
         files
     }
@@ -174,6 +228,15 @@ fn open_verified(file: &Path, build_id: Option<&[u8]>) -> Result<Elf, Option<Mis
             Err(Some(Missing::BuildIdMismatch { file: file.to_owned(), wanted: hex(wanted), found }))
         }
         _ => Ok(elf),
+    }
+}
+
+/// A debug file of the right checksum, unless both state build-ids that differ.
+fn linked_file(file: &Path, binary: &Elf, checksum: u32) -> Option<Elf> {
+    let found = Elf::open(file).ok()?;
+    match (binary.build_id(), found.build_id()) {
+        (Some(wanted), Some(id)) => same_build(wanted, id).then_some(found),
+        _ => (found.checksum()? == checksum).then_some(found),
     }
 }
 

@@ -4,7 +4,9 @@
 //! address of a process at a time, the image it lies in and the address inside that image; the image's code, functions and
 //! symbols. It knows ELF and nothing of instructions or statistics.
 
+mod archive;
 mod binary;
+mod debuginfod;
 mod elf;
 mod functions;
 mod images;
@@ -19,10 +21,13 @@ mod space;
 mod strings;
 mod symbols;
 mod symtab;
+mod text;
 mod threads;
 mod unwind;
 
+pub use archive::unpack;
 pub use binary::{Image, ImageState};
+pub use debuginfod::{Artifact, Debuginfod};
 pub use elf::{Class, Elf, ElfError, Section, Segment};
 pub use functions::{FunctionRange, FunctionSource, Functions};
 pub use images::Images;
@@ -31,7 +36,8 @@ pub use mapping::{Mapped, Mapping, MappingIx, When};
 pub use name::{ImageName, NameKind};
 pub use plt::PltTarget;
 pub use space::{AddressSpaces, Era, Eras};
-pub use symbols::{SourceFrame, Symbol, Symbolizer, Wholesym};
+pub use symbols::{SourceFrame, Symbol, Symbolizer, Wholesym, demangle};
+pub use text::SourceText;
 pub use unwind::RowId;
 
 /// Which binary: an index into [`Images`].

@@ -81,7 +81,7 @@ impl Wholesym {
 
     fn find(&mut self, images: &Images, at: Location) -> Option<Symbol> {
         let image = images.get(at.image);
-        if let Some(of) = image.listed() {
+        if let Some(of) = images.listed(image) {
             let list = self.lists.entry(of);
             let list = list.or_insert_with_key(|of| images.listing(of));
             return list.as_ref()?.at(at.svma.0).map(listed);
@@ -118,7 +118,8 @@ impl Symbolizer for Wholesym {
     fn function(&mut self, images: &Images, at: Location) -> Option<Arc<Symbol>> {
         let image = images.get(at.image);
         let named = image.function_at(at.svma).filter(|function| function.name.is_some());
-        let Some(start) = named.filter(|_| image.listed().is_none()).map(|function| function.start) else {
+        let Some(start) = named.filter(|_| images.listed(image).is_none()).map(|function| function.start)
+        else {
             return self.lookup(images, at);
         };
         let known = self.functions.entry(Location { svma: start, ..at });
@@ -180,7 +181,7 @@ fn frame(info: FrameDebugInfo) -> SourceFrame {
 }
 
 /// Demangles what is mangled. Of names that are not, wholesym takes a leading underscore away; they stay as they are.
-fn demangle(name: &str) -> String {
+pub fn demangle(name: &str) -> String {
     let (plain, version) = name.split_at(name.find('@').unwrap_or(name.len()));
     let mangled = ["_Z", "__Z", "_R"].iter().any(|start| plain.starts_with(start));
     match demangle_any(plain) {

@@ -50,6 +50,8 @@ impl Audience {
         if self.exporters.is_empty() || self.exported.get(sample.attr.0 as usize) != Some(&true) {
             return;
         }
+        let moved = how.from != how.to;
+        let recorded = moved.then(|| stack(survey, record, sample, None));
         let stack = stack(survey, record, sample, how.patch);
         let corrected = CorrectedSample {
             attr: sample.attr,
@@ -60,7 +62,8 @@ impl Audience {
             comm: survey.spaces.comm(sample.pid, sample.tid, when(record, sample)),
             weight: sample.period,
             stack: &stack,
-            moved: how.from != how.to,
+            recorded: recorded.as_ref().unwrap_or(&stack),
+            moved,
         };
         self.exporters.iter_mut().for_each(|e| e.sample(&corrected));
     }

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use super::classify::{Kind, classify};
 use super::linking::{self, place};
 use super::survey::{CellIx, Survey};
+use super::{fit, loops};
 use crate::attribute::{
     Coupling, Frames, Plan, Route, Row, Share, Walk, by_occurrence, by_overflow, by_waiting, suspicion,
 };
 use crate::code::{FunctionIx, Place, Program};
-use crate::image::{ImageId, Location, Svma};
+use crate::export::Intervals;
+use crate::image::{ImageId, Location, Svma, demangle};
 use crate::options::{Options, Solver};
 use crate::perfdata::{AttrIx, PerfFile};
 use crate::progress::Progress;
@@ -38,13 +40,15 @@ pub struct Correction {
     /// Per region, the places of its nodes.
     pub places: Vec<Vec<Location>>,
     /// 90 % interval of the weight, and what stands behind it, per event and place.
-    pub intervals: BTreeMap<(AttrIx, Location), (f64, f64, Verdict)>,
+    pub intervals: Intervals,
     /// Draws of the weight per function, for intervals of sums: event, region, function's place.
     pub functions: BTreeMap<(AttrIx, Location), (f64, f64)>,
     /// Per event.
     pub events: Vec<Outcome>,
     /// Per region that was solved.
     pub regions: Vec<report::RegionReport>,
+    /// Of loops that were solved, by their header's place, how often the header runs each time the loop is entered.
+    pub trips: BTreeMap<Location, f64>,
     /// The skid, if one was needed.
     pub model: Option<report::Model>,
 }
@@ -117,7 +121,10 @@ pub fn correct(
         correction
             .places
             .push(answer.model.region.nodes.iter().map(|n| at(program.place(n.function, n.inst))).collect());
-        correction.regions.push(desk.region(file, &active, answer));
+        correction.regions.push(desk.region(file, &active, answer, &solved));
+        if !evidence.retired.is_empty() {
+            correction.trips.extend(loops::trips(&program, answer));
+        }
         for &event in &active {
             desk.plan(AttrIx(event as u32), region, answer, &solved, &mut correction);
         }
@@ -164,7 +171,18 @@ fn method(solver: Solver) -> Method {
 
 fn model(solved: &Solved, options: &Options) -> report::Model {
     let interval = options.skid.is_none().then(|| [solved.skid.quantile(0.05), solved.skid.quantile(0.95)]);
-    report::Model { skid_cycles: solved.skid.mean(), interval, late: Some(solved.reporting.late) }
+    let skid = &solved.skid;
+    let bin = |(edges, &share): (&[usize], &f64)| report::Bin {
+        from: edges[0] as f64 * skid.tick,
+        to: edges[1] as f64 * skid.tick,
+        share,
+    };
+    report::Model {
+        skid_cycles: skid.mean(),
+        interval,
+        late: Some(solved.reporting.late),
+        distribution: skid.edges.windows(2).zip(&skid.weights).map(bin).collect(),
+    }
 }
 
 /// A place of the program as a location.
@@ -211,7 +229,13 @@ impl Desk<'_> {
     }
 
     /// What the report says of a region.
-    fn region(&self, file: &PerfFile, active: &[usize], answer: &Answer) -> report::RegionReport {
+    fn region(
+        &self,
+        file: &PerfFile,
+        active: &[usize],
+        answer: &Answer,
+        solved: &Solved,
+    ) -> report::RegionReport {
         let learnt = |&&ix: &&usize| self.kinds[ix].class == Class::Retirement;
         let event = active.iter().find(learnt).or(active.first());
         let mut functions: Vec<FunctionIx> = answer.model.region.blocks.iter().map(|b| b.function).collect();
@@ -220,7 +244,10 @@ impl Desk<'_> {
         let name = |f: FunctionIx| {
             let place = at(self.program.place(f, 0));
             let function = self.survey.images.get(place.image).function_at(place.svma);
-            function.and_then(|f| f.name.clone()).unwrap_or_else(|| format!("{:#x}", place.svma.0))
+            function
+                .and_then(|f| f.name.as_deref())
+                .map(demangle)
+                .unwrap_or_else(|| format!("{:#x}", place.svma.0))
         };
         report::RegionReport {
             event: event.map_or_else(String::new, |&ix| file.attrs()[ix].name.clone()),
@@ -240,6 +267,7 @@ impl Desk<'_> {
             },
             rhat: answer.r_hat,
             ess: answer.ess,
+            fit: fit::fit(answer, solved),
         }
     }
 
@@ -334,7 +362,9 @@ impl Desk<'_> {
         placed: &[(f64, f64)],
         correction: &mut Correction,
     ) {
-        let retired = self.kinds[event.0 as usize].class == Class::Retirement;
+        let class = self.kinds[event.0 as usize].class;
+        let retired = class == Class::Retirement;
+        let verdict = if class == Class::Time { Verdict::Waited } else { answer.verdict() };
         let executed: f64 = answer.model.region.nodes.iter().map(|n| answer.rates.blocks[n.block]).sum();
         let total: f64 = placed.iter().map(|p| p.0).sum();
         let scale = total / executed.max(f64::MIN_POSITIVE);
@@ -346,7 +376,7 @@ impl Desk<'_> {
                 false => (0.0, 0.0),
             };
             let at = correction.places[region][node];
-            correction.intervals.insert((event, at), (low.min(weight), high.max(weight), answer.verdict()));
+            correction.intervals.insert((event, at), (low.min(weight), high.max(weight), verdict));
         }
         if retired {
             self.note_functions(event, answer, scale, correction);

@@ -56,7 +56,7 @@ fn callers(survey: &Survey) -> BTreeSet<Range> {
 }
 
 /// A function's place and end.
-type Range = (u32, u64, u64);
+pub type Range = (u32, u64, u64);
 
 /// Functions with their sampled addresses.
 fn wanted(survey: &Survey) -> BTreeMap<Range, Vec<u64>> {
@@ -88,13 +88,16 @@ fn function_around(images: &Images, at: Location) -> Option<Range> {
     }
 }
 
+/// Decodes the function in a range of an image, of which `known` addresses were seen to run.
+pub fn function(images: &Images, (space, start, end): Range, known: &[u64]) -> Function {
+    let image = images.get(ImageId(space));
+    let named = image.function_at(Svma(start)).is_some_and(|f| f.start.0 == start);
+    let decoded = if named { explore } else { discover };
+    decoded(&Code(image), start..end, known)
+}
+
 fn decode(images: &Images, wanted: &BTreeMap<Range, Vec<u64>>) -> Vec<(u32, Function)> {
-    let one = |(&(space, start, end), known): (&Range, &Vec<u64>)| {
-        let image = images.get(ImageId(space));
-        let named = image.function_at(Svma(start)).is_some_and(|f| f.start.0 == start);
-        let decoded = if named { explore } else { discover };
-        (space, decoded(&Code(image), start..end, known))
-    };
+    let one = |(&range, known): (&Range, &Vec<u64>)| (range.0, function(images, range, known));
     wanted.par_iter().map(one).filter(|(_, f)| !f.insts.is_empty()).collect()
 }
 
@@ -211,7 +214,8 @@ impl Source for Code<'_> {
     }
 }
 
-fn bitness(image: &Image) -> Option<Bitness> {
+/// Which instruction set an image's code is of; `None` without it, or where it is not understood.
+pub fn bitness(image: &Image) -> Option<Bitness> {
     Some(match image.class()? {
         Class::Bits32 => Bitness::Bits32,
         Class::Bits64 => Bitness::Bits64,

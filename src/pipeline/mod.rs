@@ -4,8 +4,12 @@ mod audience;
 mod classify;
 mod correct;
 mod equal;
+mod finish;
+mod fit;
 mod fold;
 pub mod linking;
+mod listings;
+mod loops;
 mod second;
 mod summary;
 pub mod survey;
@@ -13,23 +17,22 @@ mod tally;
 
 pub use crate::options::{Options, Solver};
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use audience::{Audience, Move};
-use correct::Correction;
+use finish::{Finish, exporters};
 use second::Second;
 use survey::Survey;
 
 use crate::code::Program;
-use crate::export::{
-    self, Context, Existing, Exporter, Firefox, Folded, ImageNames, Output, Pprof, write_csv,
-    write_recording, write_sidecar,
-};
-use crate::image::{SearchPath, Wholesym};
+use crate::export::{self, Existing, Output, write_recording};
+use crate::image::{self, Debuginfod, SearchPath};
 use crate::options;
-use crate::perfdata::{self, AttrIx, PerfFile};
+use crate::perfdata::{self, PerfFile};
 use crate::progress::{Progress, Stage};
 use crate::report::Report;
+use crate::report::diff::InstructionShare;
+use crate::report::listing::Listing;
 use crate::solve::Solved;
 
 /// Why a run failed.
@@ -54,6 +57,17 @@ pub enum Error {
         /// What is wrong and where.
         damage: String,
     },
+    /// A file with symbols or binaries cannot be read.
+    #[error("cannot read {}", path.display())]
+    Symbols {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Servers are to be asked, but none are known.
+    #[error("no debuginfod server is known: name them in DEBUGINFOD_URLS")]
+    NoServers,
     /// An output cannot be written.
     #[error(transparent)]
     Export(#[from] export::Error),
@@ -70,8 +84,19 @@ pub enum Error {
     System(#[from] std::io::Error),
 }
 
+/// What a run did, and the functions that were to be listed.
+#[derive(Clone, Debug, Default)]
+pub struct Done {
+    /// What it did.
+    pub report: Report,
+    /// Functions instruction by instruction, hottest first.
+    pub listings: Vec<Listing>,
+    /// Shares of single instructions, where those were asked for.
+    pub instructions: Vec<InstructionShare>,
+}
+
 /// Runs `options`: reads, corrects and writes, and tells what was done. Outputs appear together, at the end, or not at all.
-pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, Error> {
+pub fn run(options: &Options, progress: &dyn Progress) -> Result<Done, Error> {
     run_watched(options, progress, &mut |_, _| {})
 }
 
@@ -80,13 +105,15 @@ pub fn run_watched(
     options: &Options,
     progress: &dyn Progress,
     watch: &mut (dyn FnMut(&Program, &Solved) + Send),
-) -> Result<Report, Error> {
+) -> Result<Done, Error> {
     let recording = options.check()?;
     let read = |source| Error::Read { path: options.input.clone(), source };
     let file = PerfFile::open(&options.input).map_err(read)?;
     let exported = events(&file, &options.events)?;
-    let search = SearchPath::system(options.symfs.clone());
-    let mut audience = Audience::new(exporters(options, &exported), exported);
+    let archives = archives(options)?;
+    let search = search(options, &archives)?;
+    let (paths, exporters): (Vec<_>, Vec<_>) = exporters(options, &exported).into_iter().unzip();
+    let mut audience = Audience::new(exporters, exported);
     // Where nothing moves and nobody asks for times, the first walk is enough.
     let once = !options.correct && audience.folds();
     let survey = Survey::take_and_show(&file, search, workers(options), progress, |survey, group| {
@@ -112,7 +139,30 @@ pub fn run_watched(
         None if once => {}
         None => show(&file, progress, &mut second).map_err(read)?,
     }
-    finish(&file, options, recording.as_deref(), &survey, &correction, second, outputs)
+    let (survey, correction) = (&survey, &correction);
+    Finish { file: &file, options, recording: recording.as_deref(), survey, correction }
+        .finish(second, paths, outputs)
+}
+
+/// Unpacks the tarballs; they go with the result.
+fn archives(options: &Options) -> Result<Vec<tempfile::TempDir>, Error> {
+    let unpacked =
+        |path: &PathBuf| image::unpack(path).map_err(|source| Error::Symbols { path: path.clone(), source });
+    options.archives.iter().map(unpacked).collect()
+}
+
+/// Where binaries and symbols are looked for.
+fn search(options: &Options, archives: &[tempfile::TempDir]) -> Result<SearchPath, Error> {
+    let mut search = SearchPath::system(options.symfs.clone());
+    search.archives = archives.iter().map(|folder| folder.path().to_owned()).collect();
+    if let Some(path) = &options.kallsyms {
+        std::fs::File::open(path).map_err(|source| Error::Symbols { path: path.clone(), source })?;
+        search.kallsyms = Some(path.clone());
+    }
+    if options.debuginfod {
+        search.debuginfod = Some(Debuginfod::from_env().ok_or(Error::NoServers)?);
+    }
+    Ok(search)
 }
 
 /// Which events are asked for, by name with or without its modifiers; all if none is named.
@@ -149,21 +199,6 @@ fn threads(wanted: Option<usize>) -> Result<rayon::ThreadPool, Error> {
     pool.build().map_err(|e| Error::System(std::io::Error::other(e)))
 }
 
-fn exporters(options: &Options, exported: &[bool]) -> Vec<Box<dyn Exporter>> {
-    let mut exporters: Vec<Box<dyn Exporter>> = Vec::new();
-    if options.pprof.is_some() {
-        exporters.push(Box::new(Pprof::default()));
-    }
-    if let Some(path) = &options.firefox {
-        exporters.push(Box::new(Firefox::new(path.extension().is_some_and(|e| e == "gz"))));
-    }
-    if options.folded.is_some() {
-        let first = exported.iter().position(|e| *e).map(|ix| AttrIx(ix as u32));
-        exporters.push(Box::new(Folded::new(first.filter(|_| !options.events.is_empty()))));
-    }
-    exporters
-}
-
 /// Copies the recording with the moves made.
 fn copy(
     file: &PerfFile,
@@ -194,36 +229,4 @@ fn show(file: &PerfFile, progress: &dyn Progress, second: &mut Second<'_>) -> Re
     }
     progress.finish(Stage::Write);
     Ok(())
-}
-
-/// Writes the formats and the report, and lets everything appear.
-fn finish(
-    file: &PerfFile,
-    options: &Options,
-    recording: Option<&Path>,
-    survey: &Survey,
-    correction: &Correction,
-    mut second: Second<'_>,
-    mut outputs: Vec<Output>,
-) -> Result<Report, Error> {
-    let mut symbolizer = Wholesym::new()?;
-    let mut names = ImageNames::new(&survey.images, &mut symbolizer);
-    let mut context = Context { attrs: file.attrs(), features: file.features(), names: &mut names };
-    if let Some(path) = &options.csv {
-        let rows = summary::rows(&second.audience.tally, correction);
-        outputs.push(Output::staged(path, Existing::Replace, |out| write_csv(rows, &mut context, out))?);
-    }
-    let paths = [&options.pprof, &options.firefox, &options.folded].into_iter().flatten();
-    for (path, exporter) in paths.zip(std::mem::take(&mut second.audience.exporters)) {
-        outputs.push(Output::staged(path, Existing::Replace, |out| exporter.finish(&mut context, out))?);
-    }
-    let report = summary::report(options, recording, survey, correction, &second, &mut context);
-    if let Some(path) = &options.report_json {
-        outputs.push(Output::staged(path, Existing::Replace, |out| Ok(report.write_json(out)?))?);
-    }
-    if let Some(path) = recording.filter(|_| options.correct) {
-        outputs.extend(write_sidecar(&report, path)?);
-    }
-    outputs.into_iter().try_for_each(Output::commit)?;
-    Ok(report)
 }

@@ -8,10 +8,11 @@ use super::second::Second;
 use super::survey::Survey;
 use super::tally::{Count, Spot, Tally};
 use crate::export::{Context, InstructionRow};
-use crate::image::{ImageId, ImageState, Location, Svma, hex};
+use crate::image::{Image, ImageId, ImageState, Location, Svma, hex};
 use crate::options::Options;
 use crate::perfdata::AttrIx;
-use crate::report::{Distance, EventReport, FunctionShare, MissingImage, Report, Verdict};
+use crate::report::diff::InstructionShare;
+use crate::report::{Distance, EventReport, FunctionShare, MissingImage, NamelessImage, Report, Verdict};
 
 /// One row per event and instruction with samples before or after.
 pub fn rows(tally: &Tally, correction: &Correction) -> Vec<InstructionRow> {
@@ -21,7 +22,7 @@ pub fn rows(tally: &Tally, correction: &Correction) -> Vec<InstructionRow> {
             Spot::Bare(address) => (None, address),
         };
         let known = location.and_then(|at| correction.intervals.get(&(attr, at)).copied());
-        let as_is = (count.fixed_weight as f64, count.fixed_weight as f64, untouched(correction, attr));
+        let as_is = (count.fixed_weight as f64, count.fixed_weight as f64, fallback(correction, attr));
         let (low, high, verdict) = known.unwrap_or(as_is);
         InstructionRow {
             attr,
@@ -39,11 +40,38 @@ pub fn rows(tally: &Tally, correction: &Correction) -> Vec<InstructionRow> {
     tally.spots.iter().map(row).collect()
 }
 
-fn untouched(correction: &Correction, attr: AttrIx) -> Verdict {
+/// What stands behind places of an event that nothing was found for.
+pub fn fallback(correction: &Correction, attr: AttrIx) -> Verdict {
     match correction.events.get(attr.0 as usize).map(|e| e.verdict) {
         Some(Verdict::Exact) => Verdict::Exact,
         _ => Verdict::Unchanged,
     }
+}
+
+/// The shares of single instructions.
+pub fn instructions(
+    survey: &Survey,
+    correction: &Correction,
+    tally: &Tally,
+    context: &mut Context<'_>,
+) -> Vec<InstructionShare> {
+    let share = |row: InstructionRow| {
+        let at = row.location?;
+        let image = survey.images.get(at.image);
+        let total = survey.events[row.attr.0 as usize].weight.max(1) as f64;
+        Some(InstructionShare {
+            event: context.event_name(row.attr),
+            image: image.path.clone(),
+            build_id: image.build_id.as_deref().map(hex),
+            function: context.names.symbol(at).map_or_else(String::new, |symbol| symbol.name.clone()),
+            address: at.svma.0,
+            samples: row.fixed_samples,
+            share: row.fixed_weight as f64 / total,
+            low: row.low / total,
+            high: row.high / total,
+        })
+    };
+    rows(tally, correction).into_iter().filter_map(share).collect()
 }
 
 /// The report of a run.
@@ -85,6 +113,7 @@ pub fn report(
         events,
         regions: correction.regions.clone(),
         missing: missing(survey),
+        nameless: nameless(survey, context),
         warnings,
     }
 }
@@ -127,6 +156,8 @@ struct Holding {
     count: Count,
     low: f64,
     high: f64,
+    /// Weight after per verdict.
+    verdicts: BTreeMap<Verdict, u64>,
 }
 
 fn functions(
@@ -146,6 +177,12 @@ fn functions(
         holding.count.raw_weight += count.raw_weight;
         holding.count.fixed_samples += count.fixed_samples;
         holding.count.fixed_weight += count.fixed_weight;
+        let known = match spot {
+            Spot::At(at) => correction.intervals.get(&(attr, at)).map(|known| known.2),
+            Spot::Bare(_) => None,
+        };
+        let verdict = known.unwrap_or_else(|| fallback(correction, attr));
+        *holding.verdicts.entry(verdict).or_default() += count.fixed_weight;
     }
     let total = total.max(1) as f64;
     let mut shares: Vec<FunctionShare> = holdings
@@ -185,7 +222,14 @@ fn share(holder: Holder, holding: &Holding, total: f64, context: &mut Context<'_
         Holder::Image(image) => (None, Some(image)),
         Holder::Nowhere => (None, None),
     };
+    let address = match holder {
+        Holder::Function(at) => Some(at.svma.0),
+        Holder::Image(_) | Holder::Nowhere => None,
+    };
+    let most = holding.verdicts.iter().max_by_key(|(_, weight)| **weight);
     FunctionShare {
+        address,
+        verdict: most.map_or(Verdict::Unchanged, |(verdict, _)| *verdict),
         name: symbol.map_or_else(|| "[unknown]".into(), |s| s.name.clone()),
         image: image.map_or_else(String::new, |image| context.names.path(image)),
         samples: holding.count.fixed_samples,
@@ -218,4 +262,59 @@ fn missing(survey: &Survey) -> Vec<MissingImage> {
         .collect();
     missing.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.path.cmp(&b.path)));
     missing
+}
+
+/// Binaries with samples that no symbol covers.
+fn nameless(survey: &Survey, context: &mut Context<'_>) -> Vec<NamelessImage> {
+    let mut samples: BTreeMap<ImageId, (u64, u64)> = BTreeMap::new();
+    for cell in &survey.cells {
+        let of_image = samples.entry(cell.at.image).or_default();
+        // without its lines, which take long to read, where a function's name is enough
+        let function = survey.images.get(cell.at.image).function_at(cell.at.svma);
+        let named = function.is_some_and(|f| f.name.is_some()) || context.names.symbol(cell.at).is_some();
+        *of_image = (of_image.0 + if named { 0 } else { cell.samples }, of_image.1 + cell.samples);
+    }
+    let mut nameless: Vec<NamelessImage> = samples
+        .into_iter()
+        .filter(|(_, (unnamed, _))| *unnamed > 0)
+        .map(|(id, (samples, of))| {
+            let image = survey.images.get(id);
+            let build_id = image.build_id.as_deref().map(hex);
+            let (reason, command) = symbols_missing(image, build_id.as_deref());
+            NamelessImage { path: image.path.clone(), build_id, samples, of, reason, command }
+        })
+        .collect();
+    nameless.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.path.cmp(&b.path)));
+    nameless
+}
+
+/// Why an image has no symbols, and the command that would help.
+fn symbols_missing(image: &Image, build_id: Option<&str>) -> (String, String) {
+    let told = |reason: &str, command: &str| (reason.to_owned(), command.to_owned());
+    match image.state() {
+        ImageState::Missing(why) => (why.to_string(), why.command(build_id)),
+        ImageState::Found { .. } => {
+            let command = match build_id {
+                Some(id) => format!("debuginfod-find debuginfo {id}, or skidconv with --debuginfod"),
+                None => {
+                    "install its debug package, or name a folder with an unstripped copy with --symfs".into()
+                }
+            };
+            ("its symbols were stripped and no separate debug file was found".into(), command)
+        }
+        ImageState::Kernel | ImageState::KernelModule => told(
+            "no list of the recorded kernel's symbols was found",
+            "on the recorded machine: sudo cat /proc/kallsyms > kallsyms; then skidconv with --kallsyms kallsyms",
+        ),
+        ImageState::Vdso => told(
+            "the kernel's code in user space is in no file here",
+            "on the recorded machine: perf archive; then skidconv with --archive perf.data.tar.bz2",
+        ),
+        ImageState::Jit { map } => (
+            format!("code made at run time, and {} is not there or not ours", map.display()),
+            "let the program write it: node --perf-basic-prof, java -XX:+DumpPerfMapAtExit, python -X perf"
+                .into(),
+        ),
+        ImageState::Anonymous => told("memory without a file", "nothing: no file has its code"),
+    }
 }

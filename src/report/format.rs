@@ -36,6 +36,14 @@ impl Style {
         self.paint(text, "33")
     }
 
+    pub(super) fn hot(&self, text: &str) -> String {
+        self.paint(text, "1;31")
+    }
+
+    pub(super) fn loops(&self, text: &str) -> String {
+        self.paint(text, "36")
+    }
+
     fn paint(&self, text: &str, code: &str) -> String {
         match self.color && !text.is_empty() {
             true => format!("\x1b[{code}m{text}\x1b[0m"),

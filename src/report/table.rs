@@ -1,12 +1,17 @@
 //! The table of functions: shares before and after, with intervals and bars.
 
 use super::format::{Style, bar, fit, percent};
+use super::words::brief;
 use super::{EventReport, FunctionShare};
 use crate::export::basename;
 
 const BAR: usize = 12;
 /// Columns before the names: two shares, an interval, a bar, and what separates them.
 const NUMBERS: usize = 2 + 6 + 8 + 18 + 2 + BAR + 2;
+/// Verdicts.
+const HOW: usize = 13;
+/// Narrower reports leave the verdicts out.
+const WIDE: usize = 90;
 
 /// The functions with the largest shares, and how much the others have.
 pub(super) fn functions(event: &EventReport, corrected: bool, style: &Style) -> String {
@@ -15,10 +20,14 @@ pub(super) fn functions(event: &EventReport, corrected: bool, style: &Style) -> 
     }
     let (shown, rest) = event.functions.split_at(event.functions.len().min(style.functions));
     let largest = shown.iter().map(|f| f.after).fold(0.0, f64::max);
-    let names = Names::new(shown, style.columns() - NUMBERS);
-    let mut text = format!("\n{}\n", style.dim(heading(corrected)));
+    // one verdict for all stands above the table
+    let differ = shown.windows(2).any(|pair| pair[0].verdict != pair[1].verdict);
+    let how = if corrected && differ && style.columns() >= WIDE { HOW } else { 0 };
+    let names = Names::new(shown, style.columns() - NUMBERS - how);
+    let heading = format!("{:1$}{2}", heading(corrected), NUMBERS, if how > 0 { "how" } else { "" });
+    let mut text = format!("\n{}\n", style.dim(heading.trim_end()));
     for function in shown {
-        text += &row(function, corrected, largest, &names, style);
+        text += &row(function, corrected, (largest, how), &names, style);
     }
     if !rest.is_empty() {
         let share: f64 = rest.iter().map(|f| f.after).sum();
@@ -35,14 +44,21 @@ fn heading(corrected: bool) -> &'static str {
     }
 }
 
-fn row(f: &FunctionShare, corrected: bool, largest: f64, names: &Names, style: &Style) -> String {
+fn row(
+    f: &FunctionShare,
+    corrected: bool,
+    (largest, how): (f64, usize),
+    names: &Names,
+    style: &Style,
+) -> String {
     let before = if corrected { percent(f.before) } else { String::new() };
     let interval = if corrected { interval(f) } else { String::new() };
     let after = format!("{:>8}", percent(f.after));
     let after = if changed(f) { style.bold(&after) } else { after };
     let bar = bar(f.after / largest.max(f64::MIN_POSITIVE), BAR);
     let (name, image) = names.of(f);
-    let line = format!("  {before:>6}{after}{interval:>18}  {bar}  {name}  {}", style.dim(&image));
+    let how = style.dim(&format!("{:how$}", if how > 0 { brief(f.verdict) } else { "" }));
+    let line = format!("  {before:>6}{after}{interval:>18}  {bar}  {how}{name}  {}", style.dim(&image));
     format!("{}\n", line.trim_end())
 }
 

@@ -1,7 +1,8 @@
 //! A report for the terminal: each event and why it was treated so, functions before and after, what was not found.
 
 use super::format::{count, counted, fit, percent, wrap};
-use super::{Class, Distance, EventReport, MissingImage, Model, RegionReport, Report, Verdict, table};
+use super::words::{class, verdict};
+use super::{Distance, EventReport, MissingImage, Model, RegionReport, Report, Verdict, table};
 use std::collections::BTreeMap;
 
 pub use super::format::Style;
@@ -15,7 +16,7 @@ pub fn render(report: &Report, style: &Style) -> String {
     for event in &report.events {
         text += &self::event(event, report.corrected, style);
     }
-    text += &regions(&report.regions, style);
+    text += &regions(&report.regions, report.samples, style);
     text += &missing(&report.missing, style);
     for warning in &report.warnings {
         text += &format!("\n{}", wrap(&format!("warning: {warning}"), 0, style.columns()));
@@ -73,32 +74,8 @@ fn distance(far: &Distance) -> String {
     text
 }
 
-fn class(class: Class) -> &'static str {
-    match class {
-        Class::Exact => "exact addresses",
-        Class::Time => "an event of time",
-        Class::Retirement => "an event of retirement",
-        Class::Occurrence => "an event of misses",
-        Class::Synchronous => "a synchronous event",
-        Class::Unknown => "an event of unknown kind",
-    }
-}
-
-fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Gibbs => "solved by Gibbs sampling",
-        Verdict::Argmin => "solved by argmin",
-        Verdict::Flow => "flow conservation only",
-        Verdict::Ics => "solved as in ICS'19",
-        Verdict::Baseline => "solved by a baseline",
-        Verdict::Waited => "given back to the instruction waited for",
-        Verdict::Exact | Verdict::Unchanged => "left as recorded",
-        Verdict::Mixed => "solved region by region",
-    }
-}
-
-/// How many regions ended how, and the largest of those without a posterior.
-fn regions(regions: &[RegionReport], style: &Style) -> String {
+/// How many regions ended how, and the largest of those without a posterior that hold a hundredth of all samples.
+fn regions(regions: &[RegionReport], samples: u64, style: &Style) -> String {
     if regions.is_empty() {
         return String::new();
     }
@@ -107,7 +84,8 @@ fn regions(regions: &[RegionReport], style: &Style) -> String {
     let tally: Vec<_> = tally.iter().map(|(how, n)| format!("{} {how}", count(*n))).collect();
     let title = counted(regions.len() as u64, "region");
     let mut text = format!("\n{}\n{}", style.bold(&title), wrap(&tally.join(", "), 2, style.columns()));
-    let mut short: Vec<_> = regions.iter().filter(|region| fell_short(region.verdict)).collect();
+    let mut short: Vec<_> =
+        regions.iter().filter(|r| fell_short(r.verdict) && 100 * r.samples >= samples).collect();
     short.sort_by_key(|region| std::cmp::Reverse(region.samples));
     for region in short.iter().take(REGIONS) {
         text += &wrap(&self::region(region, style), 4, style.columns());
@@ -124,6 +102,30 @@ fn region(region: &RegionReport, style: &Style) -> String {
     let rhat = region.rhat.map(|rhat| format!(" (R-hat {rhat:.2})")).unwrap_or_default();
     let samples = counted(region.samples, "sample");
     format!("{names}, {samples}: {}, {}{rhat}", verdict(region.verdict), region.reason)
+}
+
+/// Draws what is known of binaries without symbols: the samples they hold, why, and the command that would help.
+pub fn nameless(report: &Report, style: &Style) -> String {
+    if report.nameless.is_empty() {
+        return format!("{}: every sample has a symbol\n", fit(&report.input, style.columns()));
+    }
+    let samples: u64 = report.nameless.iter().map(|image| image.samples).sum();
+    let share = percent(samples as f64 / report.samples.max(1) as f64);
+    let title =
+        format!("{} of {} have no symbol ({share})", counted(samples, "sample"), count(report.samples));
+    let mut text = format!("{}\n", style.bold(&title));
+    for image in &report.nameless {
+        let held = format!("{:>9} of {}", count(image.samples), count(image.of));
+        text += &format!("\n{held}  {}\n", style.bold(&fit(&image.path, style.columns() - 24)));
+        text += &image
+            .build_id
+            .as_ref()
+            .map(|id| wrap(&format!("build-id {id}"), 11, style.columns()))
+            .unwrap_or_default();
+        text += &wrap(&image.reason, 11, style.columns());
+        text += &wrap(&format!("→ {}", image.command), 11, style.columns());
+    }
+    text
 }
 
 fn missing(images: &[MissingImage], style: &Style) -> String {

@@ -2,6 +2,7 @@
 
 mod binaries;
 mod elf;
+mod elsewhere;
 mod locate;
 mod plt;
 mod symbols;

@@ -46,6 +46,18 @@ fn perf_is_required() -> bool {
     std::env::var_os("SKIDCONV_REQUIRE_PERF").is_some()
 }
 
+/// Whether a program is there that outputs are opened in. With `SKIDCONV_REQUIRE_TOOLS` set it has to be.
+pub fn has(program: &str) -> bool {
+    let there = Command::new("sh").args(["-c", "command -v \"$0\"", program]).output();
+    let there = there.is_ok_and(|output| output.status.success());
+    let required = std::env::var_os("SKIDCONV_REQUIRE_TOOLS").is_some();
+    assert!(there || !required, "{program} is required and was not found");
+    if !there {
+        eprintln!("skipped: {program} is not there");
+    }
+    there
+}
+
 /// Runs `perf` with a home of its own, so that no one's configuration or cache matters. `-f` reads files of any owner.
 pub fn perf(args: &[&str]) -> Ran {
     let home = env!("CARGO_TARGET_TMPDIR");

@@ -1,100 +1,80 @@
-//! Binaries as the format's libraries, each with a table of the symbols that samples need.
+//! Binaries as the format's libraries. Their addresses count from a base.
 
 use super::super::stacks::Stacks;
-use super::super::{FrameKind, Names, StackFrame, basename, plain};
+use super::super::{Names, basename, plain};
+use super::format::Lib;
 use crate::image::{ImageId, Location, hex};
-use debugid::DebugId;
-use fx::{Frame, LibraryHandle, LibraryInfo, Profile, SymbolTable};
-use fxprof_processed_profile as fx;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-/// The libraries on the stacks. Their addresses are 32 bits from a base.
-pub(super) struct Libraries(BTreeMap<ImageId, Library>);
-
-struct Library {
-    handle: LibraryHandle,
-    base: u64,
+/// The libraries on the stacks.
+pub(super) struct Libraries {
+    by_image: BTreeMap<ImageId, (usize, u64)>,
+    pub list: Vec<Lib>,
 }
 
 impl Libraries {
-    /// Adds to `profile` every binary on `stacks`.
-    pub fn new(stacks: &Stacks, names: &mut dyn Names, profile: &mut Profile) -> Libraries {
-        let mut places = BTreeMap::<ImageId, BTreeSet<Location>>::new();
+    /// Every binary on `stacks`.
+    pub fn new(stacks: &Stacks, names: &dyn Names) -> Libraries {
+        let mut lowest = BTreeMap::<ImageId, u64>::new();
         for at in stacks.nodes().filter_map(|(_, frame)| frame.described()) {
-            places.entry(at.image).or_default().insert(at);
+            let low = lowest.entry(at.image).or_insert(at.svma.0);
+            *low = at.svma.0.min(*low);
         }
-        let library = |(image, places): (ImageId, BTreeSet<Location>)| {
-            let base = base(image, &places, names);
-            let handle = profile.add_lib(info(image, &places, base, names));
-            (image, Library { handle, base })
-        };
-        Libraries(places.into_iter().map(library).collect())
+        let mut libraries = Libraries { by_image: BTreeMap::new(), list: Vec::new() };
+        for (image, lowest) in lowest {
+            libraries.by_image.insert(image, (libraries.list.len(), base(image, lowest, names)));
+            libraries.list.push(library(image, names));
+        }
+        libraries
     }
 
-    /// The frame of a place in a library; `None` elsewhere, or too far from the library's base.
-    pub fn frame(&self, frame: &StackFrame) -> Option<Frame> {
-        let at = frame.location?;
-        let library = self.0.get(&at.image)?;
-        let address = relative(at.svma.0, library.base)?;
-        Some(match frame.kind {
-            FrameKind::Leaf => Frame::RelativeAddressFromInstructionPointer(library.handle, address),
-            FrameKind::Return => Frame::RelativeAddressFromReturnAddress(library.handle, address),
-        })
+    /// The library of a place and the address in it; `None` if that is no number of the format.
+    pub fn place(&self, at: Location) -> Option<(usize, i64)> {
+        let &(library, base) = self.by_image.get(&at.image)?;
+        let address = at.svma.0.checked_sub(base)?;
+        // JavaScript counts no further
+        (address < 1 << 53).then_some((library, address as i64))
+    }
+
+    pub fn name(&self, library: usize) -> &str {
+        &self.list[library].name
+    }
+
+    /// Whether other programs use it too.
+    pub fn is_shared(&self, library: usize) -> bool {
+        let name = self.name(library);
+        name.ends_with(".so") || name.contains(".so.") || name.starts_with("[vdso")
     }
 }
 
 /// The binary's lowest address, or where it is not known, 0 unless the samples are out of reach from there.
-fn base(image: ImageId, places: &BTreeSet<Location>, names: &dyn Names) -> u64 {
-    let lowest = places.first().map_or(0, |at| at.svma.0);
+fn base(image: ImageId, lowest: u64, names: &dyn Names) -> u64 {
     let known = names.base(image).map(|base| base.0);
     known.unwrap_or(if lowest > u32::MAX.into() { lowest & !0xfff } else { 0 })
 }
 
-fn relative(address: u64, base: u64) -> Option<u32> {
-    u32::try_from(address.checked_sub(base)?).ok()
-}
-
-fn info(image: ImageId, places: &BTreeSet<Location>, base: u64, names: &mut dyn Names) -> LibraryInfo {
+fn library(image: ImageId, names: &dyn Names) -> Lib {
     let path = plain(&names.path(image));
     let name = basename(&path).to_owned();
     let build_id = names.build_id(image);
-    LibraryInfo {
+    Lib {
+        arch: String::new(),
         debug_name: name.clone(),
         name,
         debug_path: path.clone(),
         path,
-        debug_id: build_id.as_deref().and_then(debug_id).unwrap_or_else(DebugId::nil),
+        breakpad_id: build_id.as_deref().map_or_else(|| "0".repeat(33), breakpad_id),
         code_id: build_id.as_deref().map(hex),
-        arch: None,
-        symbol_table: Some(Arc::new(symbol_table(places, base, names))),
     }
 }
 
-/// Breakpad's id of a little-endian ELF file: the build-id's first 16 bytes, read as a GUID.
-fn debug_id(build_id: &[u8]) -> Option<DebugId> {
+/// Breakpad's id of a little-endian ELF file: the build-id's first 16 bytes, read as a GUID, and an age of 0.
+fn breakpad_id(build_id: &[u8]) -> String {
     let mut guid = [0; 16];
     let len = build_id.len().min(16);
     guid[..len].copy_from_slice(&build_id[..len]);
-    DebugId::from_guid_age(&guid, 0).ok()
-}
-
-/// The symbols at `places`. One of unknown size reaches as far as it was asked for.
-fn symbol_table(places: &BTreeSet<Location>, base: u64, names: &mut dyn Names) -> SymbolTable {
-    let mut symbols = BTreeMap::<u32, fx::Symbol>::new();
-    for at in places {
-        let Some(symbol) = names.symbol(*at) else {
-            continue;
-        };
-        let start = symbol.start.0.min(at.svma.0);
-        let (Some(address), Some(here)) = (relative(start, base), relative(at.svma.0, base)) else {
-            continue;
-        };
-        let reach = (here - address).saturating_add(1);
-        let size = symbol.size.and_then(|size| u32::try_from(size).ok()).unwrap_or(0).max(reach);
-        let name = plain(&symbol.name);
-        let entry = symbols.entry(address).or_insert(fx::Symbol { address, size: Some(0), name });
-        entry.size = entry.size.max(Some(size));
-    }
-    SymbolTable::new(symbols.into_values().collect())
+    guid[..4].reverse();
+    guid[4..6].reverse();
+    guid[6..8].reverse();
+    format!("{}0", hex(&guid).to_uppercase())
 }

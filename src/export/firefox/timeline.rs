@@ -1,16 +1,14 @@
 //! One track's samples in time.
 
 use super::super::stacks::StackId;
-use super::weight::Unit;
-use fxprof_processed_profile as fx;
-use std::collections::HashMap;
+use super::format::Samples;
 
 /// A sample.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     pub time: u64,
     pub stack: Option<StackId>,
-    pub weight: u64,
+    pub weight: i64,
 }
 
 #[derive(Default)]
@@ -31,43 +29,38 @@ impl Timeline {
         self.0.first().map(|entry| entry.time)
     }
 
-    /// First and last time after `zero`; sorted only.
-    pub fn span(&self, zero: u64) -> (fx::Timestamp, fx::Timestamp) {
-        let at = |entry: Option<&Entry>| timestamp(entry.map_or(zero, |entry| entry.time), zero);
+    /// First and last time after `zero`, milliseconds; sorted only.
+    pub fn span(&self, zero: u64) -> (f64, f64) {
+        let at =
+            |entry: Option<&Entry>| milliseconds(entry.map_or(0, |entry| entry.time.saturating_sub(zero)));
         (at(self.0.first()), at(self.0.last()))
-    }
-
-    /// The stacks, in order of their first sample.
-    pub fn stacks(&self) -> impl Iterator<Item = StackId> {
-        self.0.iter().filter_map(|entry| entry.stack)
     }
 
     fn gaps(&self) -> impl Iterator<Item = u64> {
         self.0.windows(2).map(|pair| pair[1].time - pair[0].time)
     }
 
-    /// Adds the samples to `thread`. Between samples that are close the thread was running; of a longer gap, two intervals
-    /// are counted as processor time, since nothing was sampled in the rest.
-    pub fn write(
-        &self,
-        thread: fx::ThreadHandle,
-        zero: u64,
-        interval: u64,
-        unit: Unit,
-        stacks: &HashMap<StackId, fx::StackHandle>,
-        profile: &mut fx::Profile,
-    ) {
-        let weights = unit.scale(self.0.iter().map(|entry| entry.weight));
-        let gaps = std::iter::once(0).chain(self.gaps());
-        for ((entry, weight), gap) in self.0.iter().zip(weights).zip(gaps) {
-            let busy = fx::CpuDelta::from_nanos(gap.min(interval.saturating_mul(2)));
-            let stack = entry.stack.and_then(|stack| stacks.get(&stack).copied());
-            profile.add_sample(thread, timestamp(entry.time, zero), stack, busy, weight);
+    /// The samples, whose stacks end at `ends`. Between samples that are close the thread was running; of a longer gap, two
+    /// intervals are counted as processor time, since nothing was sampled in the rest.
+    pub fn samples(&self, zero: u64, interval: u64, ends: &[usize]) -> Samples {
+        let first = self.0.first().map_or(0, |entry| entry.time.saturating_sub(zero));
+        let busy = std::iter::once(0).chain(self.gaps()).map(|gap| gap.min(interval.saturating_mul(2)));
+        Samples {
+            length: self.0.len(),
+            stack: self.0.iter().map(|entry| entry.stack.map(|stack| ends[stack.index()])).collect(),
+            time_deltas: std::iter::once(first)
+                .chain(self.gaps())
+                .take(self.0.len())
+                .map(milliseconds)
+                .collect(),
+            weight: self.0.iter().map(|entry| entry.weight).collect(),
+            weight_type: "samples",
+            thread_cpu_delta: busy.take(self.0.len()).map(|busy| busy as f64 / 1e3).collect(),
         }
     }
 }
 
-/// The median time between samples of a thread, 1 ms when there are none.
+/// The median time between samples of a thread, nanoseconds; 1 ms when there are none.
 pub(super) fn interval<'a>(timelines: impl Iterator<Item = &'a Timeline>) -> u64 {
     let mut gaps: Vec<u64> = timelines.flat_map(Timeline::gaps).filter(|gap| *gap > 0).collect();
     if gaps.is_empty() {
@@ -77,6 +70,6 @@ pub(super) fn interval<'a>(timelines: impl Iterator<Item = &'a Timeline>) -> u64
     *gaps.select_nth_unstable(middle).1
 }
 
-fn timestamp(time: u64, zero: u64) -> fx::Timestamp {
-    fx::Timestamp::from_nanos_since_reference(time.saturating_sub(zero))
+pub(super) fn milliseconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e6
 }

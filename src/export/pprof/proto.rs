@@ -62,6 +62,9 @@ pub struct Label {
     pub str: i64,
     #[prost(int64, tag = "3")]
     pub num: i64,
+    /// Of `num`.
+    #[prost(int64, tag = "4")]
+    pub num_unit: i64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
@@ -125,4 +128,7 @@ pub struct Function {
     pub system_name: i64,
     #[prost(int64, tag = "4")]
     pub filename: i64,
+    /// 0 where it is not known.
+    #[prost(int64, tag = "5")]
+    pub start_line: i64,
 }

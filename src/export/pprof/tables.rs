@@ -3,7 +3,7 @@
 use super::super::{Names, StackFrame, plain};
 use super::mappings::{Mapping, Mappings};
 use super::proto;
-use crate::image::{Symbol, hex};
+use crate::image::{Location, Symbol, hex};
 use std::collections::HashMap;
 
 /// Each string once; the empty one first.
@@ -68,7 +68,17 @@ impl<'a> Locations<'a> {
             return *id;
         }
         let symbol = place.and_then(|(at, _)| names.symbol(at));
-        let line = symbol.map(|symbol| self.lines(&symbol, key.0, strings)).unwrap_or_default();
+        let start = |symbol: &Symbol, names: &mut dyn Names| {
+            let at = Location { svma: symbol.start, ..place?.0 };
+            names.symbol(at)?.frames.last()?.line
+        };
+        let line = match symbol {
+            Some(symbol) => {
+                let start = start(&symbol, names);
+                self.lines(&symbol, key.0, start, strings)
+            }
+            None => Vec::new(),
+        };
         let id = self.locations.len() as u64 + 1;
         let mapping_id = key.0.map_or(0, |mapping| mapping as u64 + 1);
         self.locations.push(proto::Location { id, mapping_id, address: key.1, line });
@@ -76,8 +86,15 @@ impl<'a> Locations<'a> {
         id
     }
 
-    /// Innermost first. The outermost function is the symbol itself, which debug information may name differently.
-    fn lines(&mut self, symbol: &Symbol, mapping: Option<usize>, strings: &mut Strings) -> Vec<proto::Line> {
+    /// Innermost first. The outermost function is the symbol itself, which debug information may name differently, and the
+    /// only one of which it is known where it starts.
+    fn lines(
+        &mut self,
+        symbol: &Symbol,
+        mapping: Option<usize>,
+        start: Option<u32>,
+        strings: &mut Strings,
+    ) -> Vec<proto::Line> {
         if let Some(found) = mapping.map(|mapping| &mut self.found[mapping]) {
             found.0 = true;
             found.1 |= symbol.frames.iter().any(|frame| frame.file.is_some());
@@ -86,20 +103,20 @@ impl<'a> Locations<'a> {
         let mut lines = Vec::with_capacity(inlined + 1);
         for frame in &symbol.frames[..inlined] {
             let name = frame.function.as_deref().unwrap_or("[inlined]");
-            lines.push(self.line(name, name, frame.file.as_deref(), frame.line, strings));
+            lines.push(self.line((name, name), frame.file.as_deref(), frame.line, None, strings));
         }
         let (file, line) = symbol.frames.last().map_or((None, None), |f| (f.file.as_deref(), f.line));
         let system_name = symbol.mangled.as_ref().unwrap_or(&symbol.name);
-        lines.push(self.line(&symbol.name, system_name, file, line, strings));
+        lines.push(self.line((&symbol.name, system_name), file, line, start, strings));
         lines
     }
 
     fn line(
         &mut self,
-        name: &str,
-        system_name: &str,
+        (name, system_name): (&str, &str),
         file: Option<&str>,
         line: Option<u32>,
+        start: Option<u32>,
         strings: &mut Strings,
     ) -> proto::Line {
         let mut string = |text: &str| strings.id(&plain(text));
@@ -108,7 +125,8 @@ impl<'a> Locations<'a> {
         let function_id = *self.by_name.entry(key).or_insert_with(|| {
             let id = functions.len() as u64 + 1;
             let (name, system_name, filename) = key;
-            functions.push(proto::Function { id, name, system_name, filename });
+            let start_line = start.unwrap_or(0).into();
+            functions.push(proto::Function { id, name, system_name, filename, start_line });
             id
         });
         proto::Line { function_id, line: line.unwrap_or(0).into() }

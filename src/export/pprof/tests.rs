@@ -74,7 +74,7 @@ fn one_event_has_samples_and_periods() {
         p.sample[0].label.iter().map(|l| (text(&p, l.key), text(&p, l.str), l.num)).collect();
     assert_eq!(labels, [("pid", "", 7), ("tid", "", 8), ("cpu", "", 1), ("comm", "my prog", 0)]);
     assert_eq!(p.time_nanos, 5_000_500_000);
-    assert_eq!(p.period, 0, "a frequency is not a period");
+    assert_eq!(p.period, 6, "of a frequency, the mean");
 }
 
 #[test]
@@ -141,4 +141,22 @@ fn equal_samples_give_equal_bytes() {
     let samples: Vec<_> = (0..60).map(|i| sample(i % 2, 3, &frames[i as usize % 3])).collect();
     let once = export(Box::new(Pprof::default()), &samples);
     assert_eq!(once, export(Box::new(Pprof::default()), &samples));
+}
+
+#[test]
+fn the_leaf_s_interval_and_the_function_s_start_are_there() {
+    let p = read(&[
+        sample(0, 5, &[leaf(PROG, 0x1000), caller(PROG, 0x1110)]),
+        sample(1, 9, &[leaf(PROG, 0x1000)]),
+    ]);
+    let labels = |s: &proto::Sample| -> Vec<String> {
+        let told = s.label.iter().filter(|l| text(&p, l.key).contains(' '));
+        told.map(|l| format!("{}={}{}{}", text(&p, l.key), text(&p, l.str), l.num, text(&p, l.num_unit)))
+            .collect()
+    };
+    let expected = ["cycles:u low=3count", "cycles:u high=8count", "cycles:u verdict=gibbs0"];
+    assert_eq!(labels(&p.sample[0]), expected);
+    assert!(labels(&p.sample[1]).is_empty(), "nothing is known of the other event");
+    let start = |name| p.function.iter().find(|f| text(&p, f.name) == name).unwrap().start_line;
+    assert_eq!((start("main"), start("helper(int)")), (10, 20));
 }

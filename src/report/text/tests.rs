@@ -1,7 +1,7 @@
 //! What a reader must find on the terminal.
 
 use super::*;
-use crate::report::{FunctionShare, Quantiles};
+use crate::report::{Class, FunctionShare, Quantiles};
 
 fn made() -> Report {
     let function = |name: &str, before, after, low, high| FunctionShare {
@@ -12,6 +12,8 @@ fn made() -> Report {
         after,
         low,
         high,
+        address: Some(0x1000),
+        verdict: Verdict::Gibbs,
     };
     let cycles = EventReport {
         name: "instructions:u".into(),
@@ -33,7 +35,12 @@ fn made() -> Report {
         output: Some("perf.fixed.data".into()),
         samples: 12_000,
         lost: 3,
-        model: Some(Model { skid_cycles: 12.34, interval: Some([10.0, 15.0]), late: Some(true) }),
+        model: Some(Model {
+            skid_cycles: 12.34,
+            interval: Some([10.0, 15.0]),
+            late: Some(true),
+            ..Model::default()
+        }),
         events: vec![cycles],
         ..Report::default()
     }
@@ -92,21 +99,25 @@ fn a_missing_binary_comes_with_what_to_do() {
 #[test]
 fn regions_without_a_posterior_are_named() {
     let mut report = made();
-    let region = |verdict, name: &str| RegionReport {
+    let region = |verdict, name: &str, samples| RegionReport {
         functions: vec![name.into()],
-        samples: 5,
+        samples,
         verdict,
         reason: "chains did not mix".into(),
         rhat: Some(1.318),
         ..RegionReport::default()
     };
-    report.regions = vec![region(Verdict::Gibbs, "good"), region(Verdict::Flow, "bad")];
+    report.regions = vec![
+        region(Verdict::Gibbs, "good", 500),
+        region(Verdict::Flow, "bad", 500),
+        region(Verdict::Flow, "small", 5),
+    ];
     let text = plain(&report);
     assert!(
-        text.contains("bad, 5 samples: flow conservation only, chains did not mix (R-hat 1.32)"),
+        text.contains("bad, 500 samples: flow conservation only, chains did not mix (R-hat 1.32)"),
         "{text}"
     );
-    assert!(!text.contains("good"));
+    assert!(!text.contains("good") && !text.contains("small"));
 }
 
 #[test]

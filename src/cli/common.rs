@@ -1,0 +1,204 @@
+//! Arguments that several commands share: the recording, what it becomes, how it is solved.
+
+use clap::{Args, ValueEnum};
+use skidconv::options::{Options, Solver};
+use std::path::PathBuf;
+
+/// The recording, and where its binaries are.
+#[derive(Args)]
+pub struct Input {
+    /// The recording, as `perf record` wrote it: a file, a folder (--threads), or "-" for standard input
+    input: PathBuf,
+    #[command(flatten)]
+    how: Reading,
+}
+
+/// How a recording is read.
+#[derive(Args)]
+pub struct Reading {
+    /// Folder with the recorded machine's binaries under their own paths, as in perf; the first hit wins
+    #[arg(long, value_name = "DIR")]
+    symfs: Vec<PathBuf>,
+    /// Tarball that `perf archive` made on the recorded machine; may be repeated
+    #[arg(long, value_name = "F")]
+    archive: Vec<PathBuf>,
+    /// Copy of the recorded machine's /proc/kallsyms
+    #[arg(long, value_name = "F")]
+    kallsyms: Option<PathBuf>,
+    /// Ask the servers of DEBUGINFOD_URLS for missing binaries and symbols
+    #[arg(long)]
+    debuginfod: bool,
+    /// Refuse a damaged recording, instead of reading what is whole and saying what is not
+    #[arg(long)]
+    strict: bool,
+    /// Only this event, as `perf script` names it; may be repeated
+    #[arg(long, value_name = "NAME")]
+    event: Vec<String>,
+    /// Threads to work with [one per processor]
+    #[arg(long, value_name = "N", value_parser = threads)]
+    threads: Option<usize>,
+}
+
+/// The files to write.
+#[derive(Args)]
+pub struct Outputs {
+    /// The recording to write [fix: INPUT with .fixed before its extension]
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+    /// One row per instruction: counts before and after, interval, verdict ("-" is standard output, as below)
+    #[arg(long, value_name = "F")]
+    csv: Option<PathBuf>,
+    /// The rows of --csv as Parquet
+    #[cfg(feature = "parquet")]
+    #[arg(long, value_name = "F")]
+    parquet: Option<PathBuf>,
+    /// One row per sample, as Parquet
+    #[cfg(feature = "parquet")]
+    #[arg(long, value_name = "F")]
+    parquet_samples: Option<PathBuf>,
+    /// pprof's profile.proto, gzipped
+    #[arg(long, value_name = "F")]
+    pprof: Option<PathBuf>,
+    /// A profile for profiler.firefox.com; gzipped if F ends in .gz
+    #[arg(long, value_name = "F")]
+    firefox: Option<PathBuf>,
+    /// What correction changed, for profiler.firefox.com: taken away where it was, added where it belongs
+    #[arg(long, value_name = "F")]
+    firefox_diff: Option<PathBuf>,
+    /// Folded stacks weighed by period, of the first event or the first --event
+    #[arg(long, value_name = "F")]
+    folded: Option<PathBuf>,
+    /// Flame graph of the event of --folded, a self-contained SVG
+    #[arg(long, value_name = "F")]
+    flamegraph: Option<PathBuf>,
+    /// Flame graph of what correction changed, by source line
+    #[arg(long, value_name = "F")]
+    flamegraph_diff: Option<PathBuf>,
+    /// A page for a browser: functions before and after, and the code of the hottest with loops and source lines
+    #[arg(long, value_name = "F")]
+    html: Option<PathBuf>,
+    /// What was done, as JSON
+    #[arg(long, value_name = "F")]
+    report_json: Option<PathBuf>,
+    /// Replace an existing recording
+    #[arg(long)]
+    force: bool,
+}
+
+/// How hot code is solved.
+#[derive(Args)]
+pub struct Solving {
+    /// How hot code is solved
+    #[arg(long, value_enum, default_value_t = SolverName::Gibbs)]
+    solver: SolverName,
+    /// Mean skid, instead of estimating it
+    #[arg(long, value_name = "CYCLES", value_parser = cycles)]
+    skid: Option<f64>,
+    /// Equal seeds give equal bytes, on any number of threads
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum SolverName {
+    /// Sample the posterior; where chains do not mix, fall back to argmin
+    Gibbs,
+    /// The posterior's mode
+    Argmin,
+    /// Flow conservation only
+    Flow,
+    /// The formulation of "Can We Trust Profiling Results?" (ICS'19), literally
+    Ics,
+    /// Baseline without skid: the mean of each block's samples
+    Mean,
+    /// Baseline without skid: LLVM's profile inference, with the compiler's costs
+    Profi,
+    /// Baseline without skid: LLVM's profile inference, with BOLT's costs
+    Bolt,
+    /// Baseline without skid: GCC's minimum-cost smoothing of counts
+    Mcf,
+}
+
+impl Input {
+    /// Options of a run on the recording.
+    pub fn into_options(self) -> Options {
+        self.how.options(self.input)
+    }
+}
+
+impl Reading {
+    /// Options of a run on `input`.
+    pub fn options(self, input: PathBuf) -> Options {
+        Options {
+            input,
+            symfs: self.symfs,
+            archives: self.archive,
+            kallsyms: self.kallsyms,
+            debuginfod: self.debuginfod,
+            events: self.event,
+            threads: self.threads,
+            strict: self.strict,
+            ..Options::default()
+        }
+    }
+}
+
+impl Outputs {
+    /// Names the files in `options`.
+    pub fn apply(self, options: &mut Options) {
+        options.output = self.output;
+        options.csv = self.csv;
+        #[cfg(feature = "parquet")]
+        {
+            options.parquet = self.parquet;
+            options.parquet_samples = self.parquet_samples;
+        }
+        options.pprof = self.pprof;
+        options.firefox = self.firefox;
+        options.firefox_diff = self.firefox_diff;
+        options.folded = self.folded;
+        options.flamegraph = self.flamegraph;
+        options.flamegraph_diff = self.flamegraph_diff;
+        options.html = self.html;
+        options.report_json = self.report_json;
+        options.force = self.force;
+    }
+}
+
+impl Solving {
+    /// Makes a run of `options` correct.
+    pub fn apply(&self, options: &mut Options) {
+        options.correct = true;
+        options.solver = self.solver.into();
+        (options.skid, options.seed) = (self.skid, self.seed);
+    }
+}
+
+impl From<SolverName> for Solver {
+    fn from(name: SolverName) -> Solver {
+        match name {
+            SolverName::Gibbs => Solver::Gibbs,
+            SolverName::Argmin => Solver::Argmin,
+            SolverName::Flow => Solver::Flow,
+            SolverName::Ics => Solver::Ics,
+            SolverName::Mean => Solver::Mean,
+            SolverName::Profi => Solver::Profi,
+            SolverName::Bolt => Solver::Bolt,
+            SolverName::Mcf => Solver::Mcf,
+        }
+    }
+}
+
+fn cycles(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(cycles) if (0.0..=1e6).contains(&cycles) => Ok(cycles),
+        _ => Err("give cycles from 0 to 1000000".into()),
+    }
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(threads) if (1..=4096).contains(&threads) => Ok(threads),
+        _ => Err("give 1 to 4096 threads".into()),
+    }
+}

@@ -1,0 +1,120 @@
+//! The command line's types, one file per command, and their conversion into an [`Action`].
+
+mod common;
+mod diff;
+mod fix;
+pub mod generate;
+mod report;
+
+pub use report::{Show, When};
+
+use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
+use skidconv::options::Options;
+
+/// Puts perf samples back on the instructions that caused them.
+#[derive(Parser)]
+#[command(version, propagate_version = true, arg_required_else_help = true, max_term_width = 100)]
+#[command(after_help = "Example:
+  perf record -e cycles,instructions -- ./prog
+  skidconv fix perf.data
+  perf report -i perf.fixed.data")]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Correct skid: write a recording, and other formats, with the samples where they belong
+    ///
+    /// A counter's interrupt arrives late, and the address it records is downstream of the instruction that caused it. `fix`
+    /// rebuilds the control flow of the sampled code, solves for how often each path ran, and moves samples back. Counts,
+    /// order, times, threads and periods stay as they are; exact events (cycles:pp) are left alone.
+    #[command(after_help = fix::FIX_EXAMPLE, after_long_help = fix::FIX_EXAMPLE)]
+    Fix(fix::Fix),
+    /// Write the same formats from the samples as they were recorded
+    ///
+    /// Without -o no recording is written: name at least one other output.
+    #[command(after_help = fix::CONVERT_EXAMPLE, after_long_help = fix::CONVERT_EXAMPLE)]
+    Convert(fix::Convert),
+    /// Show what `fix` would do: functions before and after, with intervals
+    #[command(after_help = report::REPORT_EXAMPLE, after_long_help = report::REPORT_EXAMPLE)]
+    Report(report::Report),
+    /// Show a function's instructions before and after, with loops and source lines
+    #[command(after_help = report::ANNOTATE_EXAMPLE, after_long_help = report::ANNOTATE_EXAMPLE)]
+    Annotate(report::Annotate),
+    /// Show where two recordings differ beyond the uncertainty
+    ///
+    /// Both are corrected first. Functions are compared by name and binary, instructions by address where both recordings
+    /// have the same build. Probabilities are adjusted for the number of comparisons (Šidák).
+    #[command(after_help = diff::EXAMPLE, after_long_help = diff::EXAMPLE)]
+    Diff(diff::Diff),
+    /// Write a shell's completions to standard output
+    Completions(generate::Completions),
+    /// Write the manual pages into a folder
+    Man(generate::Man),
+}
+
+/// What the program is to do.
+#[derive(Debug)]
+pub enum Action {
+    /// Write files, and tell of it unless quiet.
+    Write {
+        /// Which.
+        options: Options,
+        /// Whether to keep silent.
+        quiet: bool,
+    },
+    /// Show functions.
+    Report {
+        /// Of what.
+        options: Options,
+        /// How.
+        show: Show,
+        /// How many per event.
+        functions: usize,
+        /// Whether to show binaries without symbols instead.
+        missing: bool,
+    },
+    /// Show instructions.
+    Annotate {
+        /// Of what.
+        options: Options,
+        /// How.
+        show: Show,
+    },
+    /// Show differences.
+    Diff {
+        /// Between what.
+        sides: Box<[Options; 2]>,
+        /// How.
+        show: Show,
+        /// How many per table.
+        rows: usize,
+        /// Whether to show what does not differ as well.
+        all: bool,
+    },
+    /// Write a shell's completions.
+    Completions(clap_complete::Shell),
+    /// Write manual pages into a folder.
+    Man(std::path::PathBuf),
+}
+
+impl Cli {
+    /// What to do; what parses but makes no sense is a usage error and ends the program.
+    pub fn into_action(self) -> Action {
+        let action = match self.command {
+            Command::Fix(fix) => fix.action(),
+            Command::Convert(convert) => convert.action(),
+            Command::Report(report) => Ok(report.action()),
+            Command::Annotate(annotate) => Ok(annotate.action()),
+            Command::Diff(diff) => Ok(diff.action()),
+            Command::Completions(of) => Ok(Action::Completions(of.shell)),
+            Command::Man(into) => Ok(Action::Man(into.folder)),
+        };
+        action.unwrap_or_else(|message| Cli::command().error(ErrorKind::ArgumentConflict, message).exit())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+//! Classes and verdicts in words.
+
+use super::format::count;
+use super::{Class, Verdict};
+
+/// What kind of event it is.
+pub(super) fn class(class: Class) -> &'static str {
+    match class {
+        Class::Exact => "exact addresses",
+        Class::Time => "an event of time",
+        Class::Retirement => "an event of retirement",
+        Class::Occurrence => "an event of misses",
+        Class::Synchronous => "a synchronous event",
+        Class::Unknown => "an event of unknown kind",
+    }
+}
+
+/// What was done.
+pub(super) fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Gibbs => "solved by Gibbs sampling",
+        Verdict::Argmin => "solved by argmin",
+        Verdict::Flow => "flow conservation only",
+        Verdict::Ics => "solved as in ICS'19",
+        Verdict::Baseline => "solved by a baseline",
+        Verdict::Waited => "given back to the instruction waited for",
+        Verdict::Exact | Verdict::Unchanged => "left as recorded",
+        Verdict::Mixed => "solved region by region",
+    }
+}
+
+/// What was done, for a column of a table.
+pub(crate) fn brief(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Gibbs => "gibbs",
+        Verdict::Argmin => "argmin",
+        Verdict::Flow => "flow",
+        Verdict::Ics => "ics",
+        Verdict::Baseline => "baseline",
+        Verdict::Waited => "waited",
+        Verdict::Exact => "exact",
+        Verdict::Unchanged => "as recorded",
+        Verdict::Mixed => "mixed",
+    }
+}
+
+/// Trip counts with as many digits as they are good for.
+pub(super) fn trips(trips: f64) -> String {
+    match trips {
+        _ if trips < 10.0 => format!("{trips:.1}"),
+        _ if trips < 1e9 => count(trips.round() as u64),
+        _ => format!("{trips:.0e}"),
+    }
+}

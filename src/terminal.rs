@@ -1,0 +1,63 @@
+//! Text for a person: in colour and through a pager where that is a terminal, plain elsewhere.
+
+use crate::cli::{Show, When};
+use skidconv::report::text::Style;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
+use std::process::{Command, Stdio};
+
+/// How text on the standard output, or else the standard error, is to look.
+pub fn style(on_stdout: bool, color: When) -> Style {
+    let is_terminal = if on_stdout { io::stdout().is_terminal() } else { io::stderr().is_terminal() };
+    let color = match color {
+        When::Always => true,
+        When::Never => false,
+        When::Auto => is_terminal && wants_color(),
+    };
+    let mut style = Style { color, ..Style::default() };
+    if let Some((width, _)) = terminal_size::terminal_size().filter(|_| is_terminal) {
+        style.width = width.0.into();
+    }
+    style
+}
+
+/// <https://no-color.org>
+fn wants_color() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Writes `text` to the standard output, as git does it: on a terminal through `$PAGER`, `less` by default, which leaves
+/// what fits the screen where it is.
+pub fn page(text: &str, show: Show) -> io::Result<()> {
+    match pager().filter(|_| !show.no_pager && io::stdout().is_terminal()) {
+        Some(pager) => through(&pager, text),
+        None => io::stdout().write_all(text.as_bytes()),
+    }
+}
+
+/// `None` where the user wants none.
+fn pager() -> Option<OsString> {
+    let asked = std::env::var_os("PAGER").unwrap_or_else(|| "less".into());
+    (!asked.is_empty() && asked != "cat").then_some(asked)
+}
+
+fn through(pager: &OsString, text: &str) -> io::Result<()> {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(pager).stdin(Stdio::piped());
+    if std::env::var_os("LESS").is_none() {
+        command.env("LESS", "FRX");
+    }
+    let mut child = command.spawn()?;
+    let written = match child.stdin.take() {
+        Some(mut pipe) => pipe.write_all(text.as_bytes()),
+        None => Ok(()),
+    };
+    let status = child.wait()?;
+    match written {
+        // A pager that is not there: the shell said so.
+        _ if status.code() == Some(127) => io::stdout().write_all(text.as_bytes()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}

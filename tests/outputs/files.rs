@@ -1,0 +1,133 @@
+//! What the command line promises about files.
+
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::case;
+use super::tool::{folder, skidconv, testdata, text};
+
+/// A folder with a small recording called `perf.data`.
+fn small(name: &str) -> PathBuf {
+    let folder = folder(name);
+    std::fs::copy(testdata("perf/lpd-sleep.data"), folder.join("perf.data")).unwrap();
+    folder
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_fixed_recording_stands_beside_the_input_under_its_name() {
+    let folder = small("beside");
+    let before = std::fs::read(folder.join("perf.data")).unwrap();
+    assert_eq!(skidconv(&folder, &["fix", "perf.data"]).code, Some(0));
+    assert_eq!(names(&folder), ["perf.data", "perf.fixed.data", "perf.fixed.data.skidconv.json"]);
+    assert_eq!(std::fs::read(folder.join("perf.data")).unwrap(), before, "the input is as it was");
+    std::fs::create_dir(folder.join("elsewhere")).unwrap();
+    assert_eq!(skidconv(&folder.join("elsewhere"), &["fix", "../perf.data", "--force"]).code, Some(0));
+    assert!(names(&folder.join("elsewhere")).is_empty(), "beside the input, not where it was called");
+}
+
+#[test]
+fn an_existing_recording_is_refused_without_force() {
+    let folder = small("existing");
+    std::fs::write(folder.join("perf.fixed.data"), "precious").unwrap();
+    let ran = skidconv(&folder, &["fix", "perf.data"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.err.contains("perf.fixed.data") && ran.err.contains("--force"), "{}", ran.err);
+    assert_eq!(std::fs::read(folder.join("perf.fixed.data")).unwrap(), b"precious");
+    assert_eq!(skidconv(&folder, &["fix", "perf.data", "--force"]).code, Some(0));
+    assert!(std::fs::read(folder.join("perf.fixed.data")).unwrap().starts_with(b"PERFILE2"));
+}
+
+#[test]
+fn the_input_is_never_an_output() {
+    let folder = small("input");
+    let before = std::fs::read(folder.join("perf.data")).unwrap();
+    for flag in ["-o", "--csv", "--pprof", "--firefox", "--folded", "--flamegraph", "--report-json"] {
+        let ran = skidconv(&folder, &["fix", "perf.data", "--force", flag, "./perf.data"]);
+        assert_eq!(ran.code, Some(1), "{flag}");
+        assert!(ran.err.contains("output is the input"), "{}", ran.err);
+    }
+    assert_eq!(std::fs::read(folder.join("perf.data")).unwrap(), before);
+    assert_eq!(names(&folder), ["perf.data"]);
+}
+
+#[test]
+fn a_failed_run_leaves_nothing_behind() {
+    let folder = small("failed");
+    // the last output cannot be written: what was written before it does not appear
+    let ran =
+        skidconv(&folder, &["fix", "perf.data", "--csv", "out.csv", "--report-json", "missing/report.json"]);
+    assert_eq!((ran.code, names(&folder)), (Some(1), vec!["perf.data".into()]), "{}", ran.err);
+    assert!(ran.err.contains("missing/report.json"), "{}", ran.err);
+    let ran = skidconv(&folder, &["fix", "perf.data", "--event", "no-such-event"]);
+    assert_eq!((ran.code, names(&folder)), (Some(1), vec!["perf.data".into()]), "{}", ran.err);
+    assert!(ran.err.contains("no-such-event") && ran.err.contains("cycles"), "{}", ran.err);
+}
+
+#[test]
+fn a_full_device_is_an_error_and_leaves_nothing_behind() {
+    let folder = small("full");
+    let ran = skidconv(&folder, &["fix", "perf.data", "-o", "/dev/full", "--csv", "/dev/full"]);
+    assert_eq!((ran.code, names(&folder)), (Some(1), vec!["perf.data".into()]), "{}", ran.err);
+    assert!(ran.err.contains("/dev/full") && ran.err.lines().count() == 1, "{}", ran.err);
+}
+
+#[test]
+fn a_folder_that_may_not_be_written_to_is_named() {
+    let folder = small("locked");
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o555)).unwrap();
+    let ran = skidconv(&folder, &["fix", "perf.data"]);
+    // permissions mean nothing to root
+    let written = names(&folder).len() > 1;
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
+    if written {
+        assert_eq!(ran.code, Some(0));
+    } else {
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.err.contains("perf.fixed.data") && ran.err.lines().count() == 1, "{}", ran.err);
+    }
+    let ran = skidconv(&folder, &["fix", "perf.data", "-o", "/proc/perf.fixed.data"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.err.contains("/proc/perf.fixed.data"), "{}", ran.err);
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let input = case("mcf_like");
+    for words in [["--csv", "-"], ["--folded", "-"], ["--firefox", "-"]] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_skidconv"))
+            .args(["convert", text(&input)])
+            .args(words)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut first = [0; 8];
+        let mut pipe = child.stdout.take().unwrap();
+        pipe.read_exact(&mut first).unwrap();
+        drop(pipe);
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{words:?}");
+    }
+}
+
+#[test]
+fn standard_output_takes_one_output_and_the_report_gives_way() {
+    let folder = small("stdout");
+    let ran = skidconv(&folder, &["convert", "perf.data", "--csv", "-"]);
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.out.starts_with("event,image,address,symbol,file,line,raw_samples,"), "{}", ran.out);
+    assert!(ran.err.contains("7 samples"), "{}", ran.err);
+    let quiet = skidconv(&folder, &["convert", "perf.data", "--csv", "-", "--quiet"]);
+    assert_eq!((quiet.out, quiet.err.as_str()), (ran.out, ""));
+    assert_eq!(skidconv(&folder, &["convert", "perf.data", "--csv", "-", "--folded", "-"]).code, Some(2));
+    assert_eq!(skidconv(&folder, &["convert", "perf.data"]).code, Some(2), "nothing to write");
+    assert_eq!(names(&folder), ["perf.data"]);
+}
