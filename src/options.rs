@@ -17,6 +17,8 @@ pub enum Solver {
     Argmin,
     /// Flow conservation only.
     Flow,
+    /// Flow conservation, and what time says of executions.
+    Timed,
     /// The formulation of *Can We Trust Profiling Results?* (ICS'19), done literally.
     Ics,
     /// Baseline: the mean of each block's samples.
@@ -35,6 +37,7 @@ impl std::fmt::Display for Solver {
             Solver::Gibbs => "gibbs",
             Solver::Argmin => "argmin",
             Solver::Flow => "flow",
+            Solver::Timed => "timed",
             Solver::Ics => "ics",
             Solver::Mean => "mean",
             Solver::Profi => "profi",

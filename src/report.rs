@@ -110,6 +110,8 @@ pub enum Verdict {
     Argmin,
     /// Flow conservation only: nothing finer could be settled.
     Flow,
+    /// Flow conservation and time: the skid model had no more to say.
+    Timed,
     /// The ICS'19 formulation.
     Ics,
     /// A baseline without a model of skid: the solver says which.
@@ -132,6 +134,7 @@ impl std::fmt::Display for Verdict {
             Verdict::Gibbs => "gibbs",
             Verdict::Argmin => "argmin",
             Verdict::Flow => "flow",
+            Verdict::Timed => "timed",
             Verdict::Ics => "ics",
             Verdict::Baseline => "baseline",
             Verdict::Waited => "waited",

@@ -26,10 +26,11 @@ pub enum Estimator {
 }
 
 /// All of them.
-pub const ALL: [Estimator; 9] = [
+pub const ALL: [Estimator; 10] = [
     Estimator::Raw,
     Estimator::Fix(Solver::Mean),
     Estimator::Fix(Solver::Flow),
+    Estimator::Fix(Solver::Timed),
     Estimator::Fix(Solver::Profi),
     Estimator::Fix(Solver::Bolt),
     Estimator::Fix(Solver::Mcf),
@@ -49,6 +50,7 @@ impl Estimator {
             Estimator::Fix(Solver::Gibbs) => "gibbs",
             Estimator::Fix(Solver::Argmin) => "argmin",
             Estimator::Fix(Solver::Flow) => "flow",
+            Estimator::Fix(Solver::Timed) => "timed",
             Estimator::Fix(Solver::Ics) => "ics",
             Estimator::Fix(Solver::Mean) => "mean",
             Estimator::Fix(Solver::Profi) => "profi",
@@ -83,7 +85,7 @@ impl Estimator {
             let moved = edges.iter().map(|(&(a, b), n)| ((a.wrapping_add(bias), b.wrapping_add(bias)), *n));
             scores.edge = distance(&moved.collect::<Edges>(), &truth.edges);
         }
-        if matches!(solver, Solver::Gibbs | Solver::Argmin | Solver::Flow) {
+        if matches!(solver, Solver::Gibbs | Solver::Argmin | Solver::Flow | Solver::Timed) {
             (scores.covered, scores.covered_weighted) = coverage(&csv, truth)?;
         }
         Ok(scores)

@@ -107,6 +107,8 @@ enum SolverName {
     Argmin,
     /// Flow conservation only
     Flow,
+    /// Flow conservation, and what time says of executions
+    Timed,
     /// The formulation of "Can We Trust Profiling Results?" (ICS'19), literally
     Ics,
     /// Baseline without skid: the mean of each block's samples
@@ -180,6 +182,7 @@ impl From<SolverName> for Solver {
             SolverName::Gibbs => Solver::Gibbs,
             SolverName::Argmin => Solver::Argmin,
             SolverName::Flow => Solver::Flow,
+            SolverName::Timed => Solver::Timed,
             SolverName::Ics => Solver::Ics,
             SolverName::Mean => Solver::Mean,
             SolverName::Profi => Solver::Profi,

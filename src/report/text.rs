@@ -94,7 +94,7 @@ fn regions(regions: &[RegionReport], samples: u64, style: &Style) -> String {
 }
 
 fn fell_short(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Argmin | Verdict::Flow | Verdict::Unchanged)
+    matches!(verdict, Verdict::Argmin | Verdict::Flow | Verdict::Timed | Verdict::Unchanged)
 }
 
 fn region(region: &RegionReport, style: &Style) -> String {

@@ -28,6 +28,8 @@ pub struct Rates {
     pub blocks: Vec<f64>,
     /// Probability of each step of the walk; a node's steps sum to at most 1.
     pub steps: Vec<f64>,
+    /// What leaves the region comes back by its roots: share of each.
+    pub entries: Vec<f64>,
 }
 
 /// Parameters of a region: branch logits relative to each decision's first arm, then log rates of the roots but the first.
@@ -58,7 +60,8 @@ impl Circulation {
     pub fn rates(&mut self, region: &Region, z: &Logits, total: f64) -> Option<Rates> {
         let arms = probabilities(region, z);
         self.factorise(&arms);
-        let mut blocks = self.pattern.solve(&self.factors, &sources(region, z));
+        let sources = sources(region, z);
+        let mut blocks = self.pattern.solve(&self.factors, &sources);
         let sum: f64 =
             region.blocks.iter().zip(&blocks).map(|(b, e)| b.nodes.len() as f64 * e.max(0.0)).sum();
         if !(sum.is_finite() && sum > 0.0) || blocks.iter().any(|&e| e < -1e-9 * sum) {
@@ -66,7 +69,9 @@ impl Circulation {
         }
         blocks.iter_mut().for_each(|e| *e = e.max(0.0) * total / sum);
         let steps = steps(region, &arms, &blocks);
-        Some(Rates { arms, blocks, steps })
+        let entering: f64 = sources.iter().sum();
+        let entries = region.roots.iter().map(|&r| sources[r] / entering).collect();
+        Some(Rates { arms, blocks, steps, entries })
     }
 
     /// For each root, the rate at which it would have to run to give the blocks it feeds `samples`, were it alone.

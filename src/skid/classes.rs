@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use super::region::Node;
 use crate::code::{Flow, FunctionIx, Kind, Program};
 
+/// Cycles from a load's address to its data, on a hit.
+pub(super) const LOAD: f64 = 4.0;
+
 /// Instructions that take like time: the same mnemonic, with or without a load.
 #[derive(Clone, Debug, Default)]
 pub struct Classes {
@@ -37,7 +40,7 @@ impl Classes {
     ) -> Node {
         let inst = &program.functions[function].1.insts[ix];
         let class = self.of.get(&(inst.mnemonic.clone(), inst.loads)).copied().unwrap_or(0);
-        let latency = inst.kind.latency() + if inst.loads { 4.0 } else { 0.0 };
+        let latency = inst.kind.latency() + if inst.loads { LOAD } else { 0.0 };
         let transfers = matches!(inst.kind, Kind::Branch | Kind::Jump | Kind::Call | Kind::Return);
         let predicted = matches!(
             inst.flow,
@@ -53,6 +56,8 @@ impl Classes {
             stores: inst.stores,
             latency,
             fused,
+            fed: false,
+            chosen: false,
             transfers,
             predicted,
         }

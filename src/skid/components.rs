@@ -12,13 +12,9 @@ pub(super) struct Components {
 }
 
 impl Components {
-    /// Along the steps of the walk: a loop and what it calls are one.
-    pub(super) fn of_walk(region: &Region) -> Components {
-        let mut next = vec![Vec::new(); region.blocks.len()];
-        for (n, node) in region.nodes.iter().enumerate() {
-            next[node.block].extend(region.steps_of(n).iter().map(|s| region.nodes[s.to].block));
-        }
-        Components::search(region, next)
+    /// Along steps `next` of each block.
+    pub(super) fn along(next: Vec<Vec<usize>>) -> Components {
+        Components::search(next)
     }
 
     /// Along all arms.
@@ -27,7 +23,7 @@ impl Components {
         for arm in &region.arms {
             next[region.nodes[arm.node].block].extend(arm.to);
         }
-        Components::search(region, next)
+        Components::search(next)
     }
 
     /// Of whole functions, along calls and tail calls.
@@ -42,23 +38,39 @@ impl Components {
         for arm in region.arms.iter().filter(|a| a.kind != ArmKind::Edge) {
             next[region.nodes[arm.node].block].extend(arm.to);
         }
-        Components::search(region, next)
+        Components::search(next)
     }
 
-    fn search(region: &Region, next: Vec<Vec<usize>>) -> Components {
+    fn search(next: Vec<Vec<usize>>) -> Components {
+        let blocks = next.len();
         let mut search = Tarjan {
             next,
-            rank: vec![usize::MAX; region.blocks.len()],
-            low: vec![0; region.blocks.len()],
+            rank: vec![usize::MAX; blocks],
+            low: vec![0; blocks],
             stack: Vec::new(),
-            found: Components { of: vec![usize::MAX; region.blocks.len()], count: 0 },
+            found: Components { of: vec![usize::MAX; blocks], count: 0 },
             time: 0,
         };
-        for block in 0..region.blocks.len() {
+        for block in 0..blocks {
             search.visit(block);
         }
         search.found
     }
+}
+
+/// The blocks that the walk may go to from each block: a loop and what it calls are one.
+pub(super) fn next_of_walk(region: &Region) -> Vec<Vec<usize>> {
+    let mut next = vec![Vec::new(); region.blocks.len()];
+    for (n, node) in region.nodes.iter().enumerate() {
+        let last = region.blocks[node.block].nodes.end == n + 1;
+        let to = region.steps_of(n).iter().map(|s| region.nodes[s.to].block);
+        next[node.block].extend(to.filter(|&t| last || t != node.block));
+    }
+    next.iter_mut().for_each(|n| {
+        n.sort_unstable();
+        n.dedup();
+    });
+    next
 }
 
 /// Tarjan's algorithm, on a stack of its own so that long chains don't overflow the thread's.

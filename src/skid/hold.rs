@@ -71,7 +71,9 @@ impl Holds {
         let logs: Vec<(f64, f64)> = (0..region.nodes.len())
             .map(|i| {
                 let executions = rates.blocks[region.nodes[i].block].max(1e-9);
-                let weight = (self.waited[i] / period / 20.0).min(1.0);
+                // behind a choice of ways it is the wrong guesses that take time
+                let settled = if region.nodes[i].chosen { 0.0 } else { self.waited[i] / period / 20.0 };
+                let weight = settled.min(1.0);
                 (weight, ((self.waited[i] + period) / (executions + period)).max(1e-3).ln())
             })
             .collect();

@@ -83,25 +83,17 @@ impl Model {
         Some(Prediction { rates, holds, bins })
     }
 
-    /// Negative log-likelihood of all events under `skid`'s weights, up to a constant, not yet divided by a dispersion.
-    pub fn misfit(&self, prediction: &Prediction, skid: &Skid) -> f64 {
-        let mut sum = 0.0;
-        for (event, bins) in self.events.iter().zip(&prediction.bins) {
-            let total = event.total();
-            let expected = mixed(bins, &skid.weights, total);
-            sum += expected.iter().zip(event.samples()).map(|(x, o)| x - o * x.ln()).sum::<f64>();
-        }
-        sum
-    }
-
-    /// Pearson's χ² over its degrees of freedom, at least 1: how much more the samples scatter than Poisson's.
+    /// Pearson's χ² of the blocks over its degrees of freedom, at least 1: how much more the samples scatter than Poisson's.
     pub fn dispersion(&self, prediction: &Prediction, skid: &Skid) -> f64 {
         let (mut chi, mut cells) = (0.0, 0.0);
-        for (event, bins) in self.events.iter().zip(&prediction.bins) {
-            let expected = mixed(bins, &skid.weights, event.total());
-            for (x, o) in expected.iter().zip(event.samples()) {
+        for (ix, event) in self.events.iter().enumerate() {
+            let expected = self.expected(prediction, skid, ix);
+            let seen: Vec<f64> = event.samples().collect();
+            for block in &self.region.blocks {
+                let x: f64 = expected[block.nodes.clone()].iter().sum();
+                let o: f64 = seen[block.nodes.clone()].iter().sum();
                 chi += (o - x) * (o - x) / x.max(0.5);
-                cells += if *x > 0.5 || o > 0.0 { 1.0 } else { 0.0 };
+                cells += if x > 0.5 || o > 0.0 { 1.0 } else { 0.0 };
             }
         }
         let free = self.region.freedom() as f64;

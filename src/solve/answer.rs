@@ -14,6 +14,8 @@ pub enum Method {
     Argmin,
     /// Flow conservation only.
     Flow,
+    /// Flow conservation and time.
+    Timed,
     /// The ICS'19 paper, done literally.
     Ics,
     /// Means of blocks.
@@ -29,7 +31,10 @@ pub enum Method {
 impl Method {
     /// It has no use for the skid of the file.
     pub fn ignores_skid(self) -> bool {
-        matches!(self, Method::Flow | Method::Mean | Method::Profi | Method::Bolt | Method::Mcf)
+        matches!(
+            self,
+            Method::Flow | Method::Timed | Method::Mean | Method::Profi | Method::Bolt | Method::Mcf
+        )
     }
 }
 
@@ -85,6 +90,7 @@ impl Answer {
             Method::Gibbs => Verdict::Gibbs,
             Method::Argmin => Verdict::Argmin,
             Method::Flow => Verdict::Flow,
+            Method::Timed => Verdict::Timed,
             Method::Ics => Verdict::Ics,
             Method::Mean | Method::Profi | Method::Bolt | Method::Mcf => Verdict::Baseline,
         }

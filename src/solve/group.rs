@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::answer::Evidence;
-use super::conserve::conserve;
+use super::conserve::{FLOW, TIMED, conserve};
 use crate::code::{FunctionIx, Program};
 use crate::skid::assemble::{self, Folded};
 use crate::skid::circulation::probabilities;
@@ -30,6 +30,8 @@ pub struct Group {
     pub flow: Vec<f64>,
     /// What follows from them.
     pub rates: Rates,
+    /// Parameters of the flow that the samples and time agree on best.
+    pub timed: Vec<f64>,
 }
 
 /// All groups with samples of the first retirement event, or of the time event where there is none.
@@ -82,9 +84,12 @@ impl Workshop<'_> {
         if model.region.nodes.is_empty() {
             return None;
         }
-        let flow = conserve(&model, &alone.logits(&model.region))?;
+        let flow = conserve(&model, &alone.logits(&model.region), FLOW)?;
         let rates = Circulation::new(&model.region).rates(&model.region, &flow, model.total())?;
-        Some(Group { functions, model, flow, rates })
+        let free = model.region.freedom();
+        let timed = model.time.as_ref().and_then(|_| conserve(&model, &flow[..free], TIMED));
+        let timed = timed.unwrap_or_else(|| flow.clone());
+        Some(Group { functions, model, flow, rates, timed })
     }
 
     fn model(&self, functions: &[FunctionIx], keep: &dyn Fn(FunctionIx, usize) -> bool) -> Model {
@@ -95,8 +100,9 @@ impl Workshop<'_> {
     fn look_at(&self, f: FunctionIx, alone: &mut Alone) {
         let model = self.model(&[f], &|_, _| true);
         let region = &model.region;
-        let flow =
-            (region.freedom() <= MOST_FREEDOM).then(|| conserve(&model, &region.expectation())).flatten();
+        let flow = (region.freedom() <= MOST_FREEDOM)
+            .then(|| conserve(&model, &region.expectation(), FLOW))
+            .flatten();
         if let Some(z) = &flow {
             let probabilities = probabilities(region, z);
             for (arm, p) in region.arms.iter().zip(probabilities) {

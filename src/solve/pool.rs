@@ -1,79 +1,126 @@
-//! One skid for the whole file: every group says how well each skid explains it.
+//! One skid for the whole file: every group says how well each distribution of it explains what it shows.
+//!
+//! A single walk gives the reports for every length of skid, so any number of distributions can be tried at once. They are
+//! tried with the branch probabilities held near the flow that samples and time agree on: left free, these bend until a wrong skid fits as well as the
+//! right one.
 
 use rayon::prelude::*;
 
+use super::energy::value;
 use super::group::Group;
 use super::levenberg::{Mode, descend};
 use super::posterior::{Posterior, Trust};
 use crate::skid::Skid;
+use crate::skid::likelihood::Prediction;
 
 /// Length of a tick, cycles.
-pub const TICK: f64 = 1.0;
-/// Skids that are tried, cycles.
-const GRID: [f64; 13] = [4.0, 6.0, 9.0, 13.0, 18.0, 25.0, 32.0, 40.0, 50.0, 62.0, 78.0, 100.0, 130.0];
-/// Width of a skid's distribution, in units of its least value.
-const JITTER: f64 = 0.2;
+const TICK: f64 = 1.0;
+/// Longest skid that is told from longer ones, cycles: by then a processor has gone round most loops often.
+const LONGEST: f64 = 160.0;
+/// Medians tried, cycles, and the step from one to the next.
+const MEDIANS: std::ops::Range<f64> = 3.0..120.0;
+const MEDIAN_STEP: f64 = 1.15;
+/// Standard deviations of the logarithm tried.
+const WIDTHS: [f64; 4] = [0.15, 0.3, 0.6, 1.0];
 /// Skid is lognormal around so many cycles …
 const TYPICAL: f64 = 40.0;
-/// … with this deviation of its logarithm.
+/// … with this deviation of its logarithm, before anything is seen.
 const DEVIATION: f64 = 0.8;
-const ITERATIONS: usize = 15;
+/// Standard deviation of branch logits around the flow while skids are compared.
+const HELD: f64 = 0.3;
+/// Flow and skid are fitted in turns.
+const ROUNDS: usize = 3;
+const HELD_ITERATIONS: usize = 6;
+const ITERATIONS: usize = 10;
+/// Bins at both ends of the skid that together hold less are left out.
+const TRIMMED: f64 = 0.02;
 
-/// Skids to try; one alone where it is `given`.
-pub fn candidates(given: Option<f64>) -> Vec<Skid> {
-    match given {
-        Some(cycles) => vec![Skid::fixed(TICK, cycles, JITTER * cycles)],
-        None => GRID.iter().map(|&c| Skid::fixed(TICK, c, JITTER * c)).collect(),
-    }
+/// A distribution of the skid to try.
+struct Shape {
+    weights: Vec<f64>,
+    /// Its energy before anything is seen.
+    energy: f64,
 }
 
-/// A group's best mode under each of `skids`; `None` where there is none.
-pub fn modes(group: &Group, skids: &[Skid], trust: Trust) -> Vec<Option<Mode>> {
-    let model = &group.model;
-    let expected = model.region.expectation();
-    let between = |(k, z): (usize, &f64)| expected.get(k).map_or(*z, |e| 0.5 * (z + e));
-    let starts = [group.flow.clone(), group.flow.iter().enumerate().map(between).collect()];
-    let search = |skid: &Skid| {
-        let mut posterior = Posterior::new(model, &group.flow, skid.clone(), trust);
-        let found = starts.iter().filter_map(|s| descend(&mut posterior, s.clone(), ITERATIONS));
-        found.min_by(|a, b| a.energy.total_cmp(&b.energy))
-    };
-    skids.par_iter().map(search).collect()
-}
-
-/// Probability of each of `skids` given all groups' modes under it.
-pub fn weigh(skids: &[Skid], modes: &[Vec<Option<Mode>>]) -> Vec<f64> {
-    let energy = |k: usize| {
-        let from_typical = (skids[k].mean() / TYPICAL).ln() / DEVIATION;
-        let fits: f64 = modes.iter().map(|m| m[k].as_ref().map_or(f64::MAX / 1e6, |m| m.energy)).sum();
-        fits + 0.5 * from_typical * from_typical
-    };
-    let energies: Vec<f64> = (0..skids.len()).map(energy).collect();
-    let least = energies.iter().copied().fold(f64::INFINITY, f64::min);
-    let mut weights: Vec<f64> = energies.iter().map(|e| (least - e).exp()).collect();
-    let sum: f64 = weights.iter().sum();
-    weights.iter_mut().for_each(|w| *w /= sum);
-    weights
-}
-
-/// The mixture of `skids`.
-pub fn mixed(skids: &[Skid], weights: &[f64]) -> Skid {
-    let mut mixture: Vec<(usize, usize, f64)> = Vec::new();
-    for (skid, weight) in skids.iter().zip(weights).filter(|(_, w)| **w > 1e-3) {
-        for (edge, share) in skid.edges.windows(2).zip(&skid.weights) {
-            mixture.push((edge[0], edge[1], weight * share));
+/// The file's skid, and each group's parameters near its flow under it.
+pub fn pool(groups: &[&Group], given: Option<f64>, trust: Trust) -> (Skid, Vec<Vec<f64>>) {
+    let mut skid = Skid::broad(TICK, LONGEST);
+    let shapes = given.map_or_else(|| all(&skid), |cycles| vec![shape(&skid, cycles, WIDTHS[0])]);
+    let held = Trust { prior: HELD, ..trust };
+    let mut near: Vec<Vec<f64>> = groups.iter().map(|g| g.timed.clone()).collect();
+    for round in 0..ROUNDS {
+        if round > 0 {
+            let search = |(group, z): (&&Group, &Vec<f64>)| {
+                let mut posterior = Posterior::new(&group.model, &group.timed, skid.clone(), held);
+                descend(&mut posterior, z.clone(), HELD_ITERATIONS).map_or_else(|| z.clone(), |m| m.z)
+            };
+            near = groups.par_iter().zip(&near).map(search).collect();
         }
+        skid.weights = weigh(groups, &near, &skid, &shapes, held);
     }
-    let mut edges: Vec<usize> = mixture.iter().flat_map(|m| [m.0, m.1]).collect();
-    edges.sort_unstable();
-    edges.dedup();
-    let within = |e: &[usize]| {
-        let part = |&(a, b, w): &(usize, usize, f64)| {
-            let overlap = e[1].min(b).saturating_sub(e[0].max(a));
-            w * overlap as f64 / (b - a) as f64
-        };
-        mixture.iter().map(part).sum()
+    (skid.trimmed(TRIMMED), near)
+}
+
+/// The best of the modes found from `starts`.
+pub fn mode(posterior: &mut Posterior<'_>, starts: &[&[f64]]) -> Option<Mode> {
+    let found = starts.iter().filter_map(|s| descend(posterior, s.to_vec(), ITERATIONS));
+    found.min_by(|a, b| a.energy.total_cmp(&b.energy))
+}
+
+/// Weights of the bins: the mean over `shapes`, each as likely as it explains the groups at parameters `near`.
+fn weigh(groups: &[&Group], near: &[Vec<f64>], skid: &Skid, shapes: &[Shape], trust: Trust) -> Vec<f64> {
+    let predict = |(group, z): (&&Group, &Vec<f64>)| {
+        Posterior::new(&group.model, &group.timed, skid.clone(), trust).predict(z)
     };
-    let weights = edges.windows(2).map(within).collect();
-    Skid { tick: TICK, edges, weights }
+    let predictions: Vec<Option<Prediction>> = groups.par_iter().zip(near).map(predict).collect();
+    let judged = groups.iter().zip(&predictions).filter_map(|(g, p)| Some((g, p.as_ref()?)));
+    let judged: Vec<Vec<f64>> =
+        judged.map(|(group, prediction)| judge(group, prediction, skid, shapes, trust)).collect();
+    let energy = |k: usize| shapes[k].energy + judged.iter().map(|e| e[k]).sum::<f64>();
+    let energies: Vec<f64> = (0..shapes.len()).map(energy).collect();
+    let least = energies.iter().copied().fold(f64::INFINITY, f64::min);
+    let mut mixed = vec![0.0; skid.weights.len()];
+    for (shape, energy) in shapes.iter().zip(energies) {
+        let weight = (least - energy).exp();
+        mixed.iter_mut().zip(&shape.weights).for_each(|(m, w)| *m += weight * w);
+    }
+    let sum: f64 = mixed.iter().sum();
+    mixed.iter().map(|m| m / sum).collect()
+}
+
+/// The energy of a group's samples under each shape; the best shape's dispersion says how far the group is to be believed.
+fn judge(group: &Group, prediction: &Prediction, skid: &Skid, shapes: &[Shape], trust: Trust) -> Vec<f64> {
+    let model = &group.model;
+    let plain = Trust { dispersion: 1.0, ..trust };
+    let posterior = Posterior::new(model, &group.timed, skid.clone(), plain);
+    let one = |shape: &Shape| {
+        let skid = Skid { weights: shape.weights.clone(), ..skid.clone() };
+        (value(&posterior.misfits(prediction, &skid)), model.dispersion(prediction, &skid))
+    };
+    let found: Vec<(f64, f64)> = shapes.par_iter().map(one).collect();
+    let dispersion = found.iter().map(|f| f.1).fold(f64::INFINITY, f64::min).max(trust.dispersion);
+    found.into_iter().map(|(energy, _)| energy / dispersion).collect()
+}
+
+fn all(skid: &Skid) -> Vec<Shape> {
+    let medians = std::iter::successors(Some(MEDIANS.start), |m| Some(m * MEDIAN_STEP));
+    let medians: Vec<f64> = medians.take_while(|m| *m < MEDIANS.end).collect();
+    WIDTHS.iter().flat_map(|&width| medians.iter().map(move |&median| shape(skid, median, width))).collect()
+}
+
+/// A lognormal distribution over the bins of `skid`.
+fn shape(skid: &Skid, median: f64, width: f64) -> Shape {
+    let from_typical = (median / TYPICAL).ln() / DEVIATION;
+    let mass = |e: &[usize]| -> f64 {
+        let density = |tick: usize| {
+            let at = (tick as f64 + 0.5) * skid.tick;
+            let off = (at / median).ln() / width;
+            (-0.5 * off * off).exp() / at
+        };
+        (e[0]..e[1]).map(density).sum()
+    };
+    let mut weights: Vec<f64> = skid.edges.windows(2).map(mass).collect();
+    let sum: f64 = weights.iter().sum();
+    weights.iter_mut().for_each(|w| *w /= sum.max(f64::MIN_POSITIVE));
+    Shape { weights, energy: 0.5 * from_typical * from_typical }
 }

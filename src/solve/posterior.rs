@@ -1,12 +1,14 @@
 //! The energy of branch probabilities given all that was seen: the negative logarithm of their posterior.
 //!
-//! Residuals are those of the expected reports (variance-stabilised Poisson, widened by a dispersion), of the head times
-//! within classes, and of the prior, which is centred on flow conservation.
+//! Residuals are those of the expected reports (variance-stabilised Poisson, widened by a dispersion), of time (head times
+//! within classes, limits of waits, the pace of plain instructions), of the samples of loops, and of the prior, which is
+//! centred on the flow that samples and time agree on best.
 
 use super::energy::Energy;
-use crate::skid::likelihood::Prediction;
+use crate::skid::likelihood::{Observation, Prediction};
 use crate::skid::nests::Nests;
-use crate::skid::{Circulation, Kernel, Model, Skid};
+use crate::skid::region::Region;
+use crate::skid::{Circulation, Kernel, Model, Skid, limits, pace};
 
 /// How strongly each kind of evidence speaks.
 #[derive(Clone, Copy, Debug)]
@@ -15,11 +17,11 @@ pub struct Trust {
     pub dispersion: f64,
     /// Standard deviation of the log head times within a class.
     pub spread: f64,
-    /// Standard deviation of branch logits around flow conservation.
+    /// Standard deviation of branch logits around the centre.
     pub prior: f64,
 }
 
-/// Standard deviation of log rates of roots around flow conservation.
+/// Standard deviation of log rates of roots around the centre.
 const ROOT_PRIOR: f64 = 2.0;
 
 /// See the module.
@@ -36,7 +38,7 @@ pub struct Posterior<'a> {
     pub evaluations: usize,
     circulation: Circulation,
     kernel: Kernel,
-    /// √samples per event and node.
+    /// √samples per event and block.
     seen: Vec<Vec<f64>>,
     nests: Nests,
 }
@@ -44,7 +46,7 @@ pub struct Posterior<'a> {
 impl<'a> Posterior<'a> {
     /// Nothing is evaluated yet.
     pub fn new(model: &'a Model, centre: &'a [f64], skid: Skid, trust: Trust) -> Posterior<'a> {
-        let seen = model.events.iter().map(|e| e.samples().map(|o| (o + 0.375).sqrt()).collect()).collect();
+        let seen = model.events.iter().map(|e| settled(&model.region, e)).collect();
         let circulation = Circulation::new(&model.region);
         let nests = Nests::new(&model.region, &model.events[0].samples().collect::<Vec<_>>());
         Posterior {
@@ -83,19 +85,12 @@ impl<'a> Posterior<'a> {
     /// Residuals at `z`, whose prediction is given.
     pub fn residuals_of(&self, z: &[f64], prediction: &Prediction) -> Vec<f64> {
         let region = &self.model.region;
-        let mut residuals = Vec::new();
-        let scale = 2.0 / self.trust.dispersion.sqrt();
-        for (event, seen) in self.seen.iter().enumerate() {
-            let expected = self.model.expected(prediction, &self.skid, event);
-            residuals.extend(expected.iter().zip(seen).map(|(x, o)| scale * ((x + 0.375).sqrt() - o)));
-        }
+        let mut residuals = self.misfits(prediction, &self.skid);
         if let Some(time) = &self.model.time {
-            residuals.extend(prediction.holds.deviations(
-                region,
-                &prediction.rates,
-                time.period,
-                self.trust.spread,
-            ));
+            let (rates, holds) = (&prediction.rates, &prediction.holds);
+            residuals.extend(holds.deviations(region, rates, time.period, self.trust.spread));
+            residuals.extend(limits::residuals(region, rates, holds, time.period));
+            residuals.extend(pace::residuals(region, rates, holds, time.period));
         }
         residuals.extend(self.nests.residuals(region, &prediction.rates, self.model.events[0].period));
         let free = region.freedom();
@@ -104,6 +99,29 @@ impl<'a> Posterior<'a> {
         }
         residuals
     }
+
+    /// The part of the residuals that is of the samples: for each event and block, how far those expected under `skid` are
+    /// off. Inside a block all instructions run equally often; where in it samples stand says how it waits, which time says
+    /// better.
+    pub fn misfits(&self, prediction: &Prediction, skid: &Skid) -> Vec<f64> {
+        let scale = 2.0 / self.trust.dispersion.sqrt();
+        let mut misfits = Vec::with_capacity(self.seen.len() * self.model.region.blocks.len());
+        for (event, seen) in self.seen.iter().enumerate() {
+            let expected = self.model.expected(prediction, skid, event);
+            for (block, seen) in self.model.region.blocks.iter().zip(seen) {
+                let expected: f64 = expected[block.nodes.clone()].iter().sum();
+                misfits.push(scale * ((expected + 0.375).sqrt() - seen));
+            }
+        }
+        misfits
+    }
+}
+
+/// √(samples + ⅜) per block, whose variance is ¼ (Anscombe, "The transformation of Poisson, binomial and negative-binomial
+/// data", 1948).
+fn settled(region: &Region, event: &Observation) -> Vec<f64> {
+    let samples: Vec<f64> = event.samples().collect();
+    region.blocks.iter().map(|b| (samples[b.nodes.clone()].iter().sum::<f64>() + 0.375).sqrt()).collect()
 }
 
 impl Energy for Posterior<'_> {

@@ -22,7 +22,7 @@ pub fn rates(model: &Model, method: Method) -> Option<Rates> {
         Method::Profi => functions.infer(|graph| profi::profi(graph, &profi::COMPILER)),
         Method::Bolt => functions.infer(|graph| profi::profi(graph, &profi::BOLT)),
         Method::Mcf => functions.infer(mcf::mcf),
-        Method::Gibbs | Method::Argmin | Method::Flow | Method::Ics => None,
+        Method::Gibbs | Method::Argmin | Method::Flow | Method::Timed | Method::Ics => None,
     }
 }
 
