@@ -28,8 +28,6 @@ pub struct Rates {
     pub blocks: Vec<f64>,
     /// Probability of each step of the walk; a node's steps sum to at most 1.
     pub steps: Vec<f64>,
-    /// What leaves the region comes back by its roots: share of each.
-    pub entries: Vec<f64>,
 }
 
 /// Parameters of a region: branch logits relative to each decision's first arm, then log rates of the roots but the first.
@@ -69,9 +67,7 @@ impl Circulation {
         }
         blocks.iter_mut().for_each(|e| *e = e.max(0.0) * total / sum);
         let steps = steps(region, &arms, &blocks);
-        let entering: f64 = sources.iter().sum();
-        let entries = region.roots.iter().map(|&r| sources[r] / entering).collect();
-        Some(Rates { arms, blocks, steps, entries })
+        Some(Rates { arms, blocks, steps })
     }
 
     /// For each root, the rate at which it would have to run to give the blocks it feeds `samples`, were it alone.

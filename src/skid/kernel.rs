@@ -118,16 +118,12 @@ pub struct Kernel {
     pass: Vec<f64>,
     leave: Vec<f64>,
     long: Vec<bool>,
-    /// Share of what leaves each node that also leaves the region.
-    lost: Vec<f64>,
-    /// What has left the region since the last tick.
-    away: f64,
 }
 
 impl Kernel {
     /// For each bin of `skid`, where the head stands during it when an overflow happened behind one execution of the nodes
     /// in `origin` (executions that may overflow, per node): expected reports per node, averaged over the bin's ticks. Each
-    /// sums to what `origin` does: what leaves the region comes back at its roots.
+    /// sums to what `origin` does, less what has left the region.
     pub fn reports(
         &mut self,
         region: &Region,
@@ -137,7 +133,7 @@ impl Kernel {
         reporting: Reporting,
         origin: &[f64],
     ) -> Vec<Vec<f64>> {
-        self.prepare(region, rates, holds, skid.tick);
+        self.prepare(region, holds, skid.tick);
         for (from, &executions) in origin.iter().enumerate() {
             self.go_on(region, rates, from, executions);
         }
@@ -155,7 +151,7 @@ impl Kernel {
         reporting: Reporting,
         entered: &[f64],
     ) -> Vec<Vec<f64>> {
-        self.prepare(region, rates, holds, skid.tick);
+        self.prepare(region, holds, skid.tick);
         self.moving.copy_from_slice(entered);
         self.settle(region, rates);
         self.run(region, rates, skid, reporting)
@@ -171,7 +167,7 @@ impl Kernel {
         reporting: Reporting,
         origin: &[f64],
     ) -> Vec<Vec<f64>> {
-        self.prepare(region, rates, holds, skid.tick);
+        self.prepare(region, holds, skid.tick);
         self.mass.iter_mut().zip(origin).for_each(|(mass, &executions)| *mass += executions);
         self.run(region, rates, skid, reporting)
     }
@@ -197,17 +193,14 @@ impl Kernel {
         bins
     }
 
-    fn prepare(&mut self, region: &Region, rates: &Rates, holds: &Holds, tick: f64) {
+    fn prepare(&mut self, region: &Region, holds: &Holds, tick: f64) {
         let n = region.nodes.len();
-        self.away = 0.0;
         self.mass.clear();
         self.mass.resize(STAGES * n, 0.0);
         self.moving.clear();
         self.moving.resize(n, 0.0);
         self.pass = holds.mean.iter().map(|h| (1.0 - h / tick).max(0.0)).collect();
         self.long = holds.mean.iter().map(|&h| h >= STAGES as f64 * tick).collect();
-        let on = |i: usize| rates.steps[region.starts[i]..region.starts[i + 1]].iter().sum::<f64>();
-        self.lost = (0..n).map(|i| (1.0 - on(i)).max(0.0)).collect();
         self.leave = (0..n)
             .map(|i| {
                 let stages = if self.long[i] { STAGES as f64 } else { 1.0 };
@@ -220,7 +213,6 @@ impl Kernel {
     fn tick(&mut self, region: &Region, rates: &Rates) {
         let n = region.nodes.len();
         self.moving.fill(0.0);
-        self.come_back(region, rates);
         for i in 0..n {
             let mut out = self.mass[i] * self.leave[i];
             self.mass[i] -= out;
@@ -243,15 +235,6 @@ impl Kernel {
     fn go_on(&mut self, region: &Region, rates: &Rates, i: usize, mass: f64) {
         for at in region.starts[i]..region.starts[i + 1] {
             self.moving[region.steps[at].to] += mass * rates.steps[at];
-        }
-        self.away += mass * self.lost[i];
-    }
-
-    /// Lets what has left the region come back by its roots.
-    fn come_back(&mut self, region: &Region, rates: &Rates) {
-        let away = std::mem::take(&mut self.away);
-        for (&root, share) in region.roots.iter().zip(&rates.entries) {
-            self.moving[region.blocks[root].nodes.start] += away * share;
         }
     }
 

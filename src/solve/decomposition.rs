@@ -129,7 +129,7 @@ impl Graph {
             }
         }
         let blocks = region.blocks.iter().map(|b| executions[b.nodes.start]).collect();
-        Rates { arms, blocks, steps, entries: Vec::new() }
+        Rates { arms, blocks, steps }
     }
 }
 

@@ -34,9 +34,8 @@ pub(super) fn markers(
     tables: &mut Tables,
 ) -> Markers {
     let mut markers = Markers::default();
-    let rejected = |r: &&RegionReport| {
-        matches!(r.verdict, Verdict::Argmin | Verdict::Flow | Verdict::Timed | Verdict::Unchanged)
-    };
+    let rejected =
+        |r: &&RegionReport| matches!(r.verdict, Verdict::Argmin | Verdict::Flow | Verdict::Unchanged);
     let mut regions: Vec<_> = regions.iter().filter(rejected).filter(|r| r.event == event).collect();
     regions.sort_by_key(|region| std::cmp::Reverse(region.samples));
     for region in regions {

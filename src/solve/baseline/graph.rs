@@ -106,7 +106,7 @@ impl<'a> Functions<'a> {
         self.feed_calls(&blocks, &mut taken);
         let arms = self.shares(&taken);
         let steps = steps(region, &arms, &blocks);
-        Some(Rates { arms, blocks, steps, entries: Vec::new() })
+        Some(Rates { arms, blocks, steps })
     }
 
     /// Calls with several targets lead to each as often as it runs.
