@@ -132,7 +132,7 @@ fn the_table_of_accuracy_has_every_solver_and_every_case() {
     names.sort_unstable();
     assert_eq!(
         names,
-        ["argmin", "bolt", "flow", "gibbs", "ics", "mcf", "mean", "noise", "profi", "raw"],
+        ["argmin", "bolt", "flow", "gibbs", "ics", "mcf", "mean", "noise", "profi", "raw", "timed"],
         "a row for each"
     );
     for row in &table[1..] {

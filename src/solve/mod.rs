@@ -3,9 +3,15 @@
 //! In: a linked program and its folded samples. Out: per group of connected functions, executions per block with 90 %
 //! credible intervals, and how far they can be trusted. It knows regions and arrays; neither perf nor x86.
 //!
-//! A group's flow conservation ([`conserve`]) comes first, and stays where nothing better is to be had. Then the file's
-//! skid is found by all groups together ([`pool`]), each group is sampled under it ([`gibbs`]), and what does not earn its
-//! place is refused ([`gate`]). Estimators of others, to compare against, are in [`baseline`] and [`ics`].
+//! A group's flow conservation ([`conserve`]) comes first, then the flow that samples and time agree on, which stays where
+//! nothing better is to be had. Then the file's skid is found by all groups together ([`pool`]), each group is sampled under
+//! it ([`gibbs`]), and what does not earn its place is refused ([`gate`]). Estimators of others, to compare against, are in
+//! [`baseline`] and [`ics`].
+//!
+//! Refuted, by block distance over the cases of `benches/accuracy`: holds of other shapes (mispredict windows of 5 to 18
+//! cycles, bimodal ones) change the misfit at the truth by less than .005 or make it worse; means of several estimators gain
+//! nothing, for they err alike (.106 against .108 and .119); Student's t around the flow, or a wider prior, less than .003;
+//! samples believed block by block inside loops shorter than the skid (dispersion 5 instead of 500) .119 against .074.
 
 pub mod energy;
 mod linear;
