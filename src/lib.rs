@@ -25,3 +25,4 @@ pub mod options;
 pub mod pipeline;
 pub mod progress;
 pub mod report;
+pub mod variance;

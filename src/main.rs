@@ -1,8 +1,10 @@
 //! The command line: options in, files, a report and an exit code out. 0 done, 1 bad input or I/O, 2 usage.
 
 mod bars;
+mod calls;
 mod cli;
 mod terminal;
+mod vary;
 
 use anyhow::Context;
 use clap::Parser;
@@ -18,7 +20,7 @@ const WIDE: usize = 180;
 
 fn main() -> ExitCode {
     match act(cli::Cli::parse().into_action()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         // The reader has what it wanted.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -29,8 +31,21 @@ fn main() -> ExitCode {
     }
 }
 
-fn act(action: Action) -> anyhow::Result<()> {
+fn act(action: Action) -> anyhow::Result<ExitCode> {
+    if let Action::RecordCalls(r) = action {
+        return calls::record(&calls::Wanted {
+            command: r.command,
+            output: r.output,
+            rate: r.rate,
+            seed: r.seed,
+        });
+    }
+    act2(action).map(|()| ExitCode::SUCCESS)
+}
+fn act2(action: Action) -> anyhow::Result<()> {
     match action {
+        Action::RecordCalls(_) => Ok(()),
+        Action::Variance(wanted) => vary::show(&wanted),
         Action::Write { options, quiet } => write(&options, quiet),
         Action::Report { options, show, functions, missing } => {
             let report = pipeline::run(&options, &bars::Bars::new(false))?.report;

@@ -7,3 +7,5 @@
 #![deny(missing_docs, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 pub mod sys;
+#[cfg(target_arch = "x86_64")]
+pub mod variance;

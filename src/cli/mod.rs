@@ -5,8 +5,10 @@ mod diff;
 mod fix;
 pub mod generate;
 mod report;
+mod variance;
 
 pub use report::{Show, When};
+pub use variance::Variance;
 
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
 use skidconv::options::Options;
@@ -49,10 +51,29 @@ enum Command {
     /// have the same build. Probabilities are adjusted for the number of comparisons (Šidák).
     #[command(after_help = diff::EXAMPLE, after_long_help = diff::EXAMPLE)]
     Diff(diff::Diff),
+    /// Show how much calls of a function differ, and what to do about it
+    ///
+    /// In a recording of `skidconv record --variance`. Functions with much time and much variance are worth the effort.
+    #[command(after_help = variance::EXAMPLE, after_long_help = variance::EXAMPLE)]
+    Variance(Variance),
+    #[command(hide = true)]
+    RecordCalls(RecordCalls),
     /// Write a shell's completions to standard output
     Completions(generate::Completions),
     /// Write the manual pages into a folder
     Man(generate::Man),
+}
+
+#[derive(clap::Args, Debug)]
+pub struct RecordCalls {
+    #[arg(long, default_value_t = 60.0)]
+    pub rate: f64,
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    #[arg(short, long, default_value = "calls.jsonl")]
+    pub output: std::path::PathBuf,
+    #[arg(last = true)]
+    pub command: Vec<std::ffi::OsString>,
 }
 
 /// What the program is to do.
@@ -94,6 +115,9 @@ pub enum Action {
         /// Whether to show what does not differ as well.
         all: bool,
     },
+    /// Show variance among calls.
+    Variance(Box<Variance>),
+    RecordCalls(RecordCalls),
     /// Write a shell's completions.
     Completions(clap_complete::Shell),
     /// Write manual pages into a folder.
@@ -109,6 +133,8 @@ impl Cli {
             Command::Report(report) => Ok(report.action()),
             Command::Annotate(annotate) => Ok(annotate.action()),
             Command::Diff(diff) => Ok(diff.action()),
+            Command::Variance(variance) => Ok(variance.action()),
+            Command::RecordCalls(r) => Ok(Action::RecordCalls(r)),
             Command::Completions(of) => Ok(Action::Completions(of.shell)),
             Command::Man(into) => Ok(Action::Man(into.folder)),
         };

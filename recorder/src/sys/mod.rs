@@ -10,6 +10,8 @@ mod event;
 mod ring;
 #[cfg(test)]
 mod tests;
+#[cfg(target_arch = "x86_64")]
+pub mod trace;
 mod wait;
 
 pub use attr::{Access, Attr, Rate, Source};
