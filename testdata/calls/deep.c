@@ -7,10 +7,10 @@
 #include "log.h"
 static volatile long sink;
 static long rounds = 200;
-__attribute__((noinline)) static void work(long n) {
+__attribute__((noipa)) static void work(long n) {
     for (long i = 0; i < n; i++) sink += i;
 }
-__attribute__((noinline)) static long down(long depth) {
+__attribute__((noipa)) static long down(long depth) {
     ENTER("down");
     work(300);
     long sum = depth ? down(depth - 1) + 1 : 0;
@@ -18,8 +18,8 @@ __attribute__((noinline)) static long down(long depth) {
     LEAVE(depth);
     return sum;
 }
-__attribute__((noinline)) static long odd(long n);
-__attribute__((noinline)) static long even(long n) {
+__attribute__((noipa)) static long odd(long n);
+__attribute__((noipa)) static long even(long n) {
     ENTER("even");
     work(200);
     long sum = 0;
@@ -28,7 +28,7 @@ __attribute__((noinline)) static long even(long n) {
     LEAVE(n);
     return sum + 1;
 }
-__attribute__((noinline)) static long odd(long n) {
+__attribute__((noipa)) static long odd(long n) {
     ENTER("odd");
     work(150);
     long sum = 0;
@@ -37,21 +37,21 @@ __attribute__((noinline)) static long odd(long n) {
     return sum + 1;
 }
 static __thread jmp_buf back;
-__attribute__((noinline)) static void inner(long n) {
+__attribute__((noipa)) static void inner(long n) {
     ENTER("inner");
     work(200);
     if (n % 3 == 0) longjmp(back, 1);
     work(100);
     LEAVE(n);
 }
-__attribute__((noinline)) static void outer(long n) {
+__attribute__((noipa)) static void outer(long n) {
     ENTER("outer");
     work(100);
     inner(n);
     work(100);
     LEAVE(n);
 }
-__attribute__((noinline)) static void retry(volatile long n) {
+__attribute__((noipa)) static void retry(volatile long n) {
     ENTER("retry");
     /* the second call of outer comes from the same place with the same stack pointer */
     if (setjmp(back)) n++;
@@ -76,6 +76,6 @@ int main(int argc, char **argv) {
     run(0);
     pthread_join(a, 0);
     pthread_join(b, 0);
-    printf("%ld\n", sink != 0);
+    printf("%ld\n", (long)(sink != 0));
     return 0;
 }

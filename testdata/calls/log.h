@@ -7,7 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 #include <sys/syscall.h>
-struct event { uint64_t time, slot, call, count; const char *name; };
+/* the name is empty where a call ends */
+struct event { uint64_t time, slot, call, count; char name[16]; };
 #ifndef EVENTS
 #define EVENTS (1u << 21)
 #endif
@@ -20,17 +21,20 @@ static inline uint64_t now(void) {
 }
 static inline void event(const char *name, uint64_t slot, uint64_t call, uint64_t count) {
     if (!events) events = malloc(EVENTS * sizeof *events);
-    if (used < EVENTS) events[used++] = (struct event){now(), slot, call, count, name};
+    if (used < EVENTS) {
+        struct event *e = &events[used++];
+        *e = (struct event){now(), slot, call, count, ""};
+        for (int i = 0; name[i]; i++) e->name[i] = name[i];
+    }
 }
 /* the return address lies above the frame pointer that was saved */
 #define ENTER(name) uint64_t log_slot = (uint64_t)__builtin_frame_address(0) + 8, log_call = ++calls; event(name, log_slot, log_call, 0)
-#define LEAVE(count) event(0, log_slot, log_call, count)
+#define LEAVE(count) event("", log_slot, log_call, count)
 static void dump(void) {
     char path[64];
     snprintf(path, sizeof path, "log.%ld", syscall(SYS_gettid));
     FILE *f = fopen(path, "w");
-    for (uint64_t i = 0; i < used; i++)
-        fprintf(f, "%lu %lx %lu %lu %s\n", events[i].time, events[i].slot, events[i].call, events[i].count, events[i].name ? events[i].name : "-");
+    fwrite(events, sizeof *events, used, f);
     fclose(f);
 }
 #else

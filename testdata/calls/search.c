@@ -3,16 +3,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "log.h"
-#define N 16384
+#define N 32768
 static double x[N];
-__attribute__((noinline)) static long search(double key) {
+static volatile double scale = 1;
+__attribute__((noipa)) static long search(double key) {
     ENTER("search");
     long i = 0;
-    while (i < N && x[i] < key) i++;
+    while (i < N && x[i] / scale < key) i++;
     LEAVE(i);
     return i;
 }
-__attribute__((noinline)) static long propagate(double key) { return search(key) + 1; }
+__attribute__((noipa)) static long propagate(double key) { return search(key) + 1; }
 int main(int argc, char **argv) {
     long calls = argc > 1 ? atol(argv[1]) : 100000, sum = 0;
     for (long i = 0; i < N; i++) x[i] = i;

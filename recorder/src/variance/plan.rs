@@ -16,6 +16,8 @@ const WANTED: f64 = 0.5;
 const SHORTEST: f64 = 50e-6;
 /// Seconds. Longer windows would keep a debug register from other functions.
 const LONGEST: f64 = 0.2;
+/// Seconds of windows without a call after which a function is looked for less.
+const SILENT: f64 = 0.2;
 /// Windows longer than this, in seconds, leave a register to the others.
 pub const LONG: f64 = 5e-3;
 
@@ -49,6 +51,24 @@ pub struct Plan {
     opened: u32,
 }
 
+/// Which part of `rate` calls a second, over all `plans`, is for `plan`: what functions that are called rarely cannot give is
+/// for the others.
+pub fn share<'a>(rate: f64, plan: &Plan, plans: impl Iterator<Item = &'a Plan>) -> f64 {
+    // windows are open at most half of the time
+    let able = |plan: &Plan| 0.5 * plan.per_second();
+    let mut all: Vec<f64> = plans.filter(|plan| !plan.is_silent()).map(able).collect();
+    all.sort_by(f64::total_cmp);
+    let (mut left, mut level) = (rate, rate);
+    for (ix, able) in all.iter().enumerate() {
+        level = left / (all.len() - ix) as f64;
+        if *able > level {
+            break;
+        }
+        left -= able;
+    }
+    able(plan).min(level)
+}
+
 /// A window, and the mean gap before the next, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs)]
@@ -58,12 +78,23 @@ pub struct Window {
 }
 
 impl Plan {
+    /// Calls a second of the function, as far as known.
+    fn per_second(&self) -> f64 {
+        (self.calls as f64 + 0.5) / (self.open + 2.0 * SHORTEST)
+    }
+
+    /// Whether nobody seems to call the function: it stays on the stack, as `main` does.
+    fn is_silent(&self) -> bool {
+        self.calls == 0 && self.open > SILENT
+    }
+
     /// The next window, for `rate` calls a second. The length doubles until there are calls, so that rare ones are found.
     pub fn window(&self, rate: f64) -> Window {
-        let per_second = (self.calls as f64 + 0.5) / (self.open + 2.0 * SHORTEST);
+        let per_second = self.per_second();
         let length = (WANTED / per_second).clamp(SHORTEST, LONGEST);
         let calls = (per_second * length).min(f64::from(MOST));
-        let gap = (calls / rate - length).max(length);
+        let least = if self.is_silent() { 9.0 * length } else { length };
+        let gap = (calls / rate - length).max(least);
         Window { length, gap }
     }
 
@@ -124,6 +155,16 @@ mod tests {
         assert!(taken.len() > 5000, "{}", taken.len());
         assert!((mean / truth - 1.0).abs() < 0.02, "{mean} for {truth}");
         assert!((weight / 400_000.0 - 1.0).abs() < 0.1, "{weight} calls for 400000");
+    }
+
+    #[test]
+    fn what_rare_functions_cannot_give_others_do() {
+        let of = |calls, open| Plan { calls, open, ..Plan::default() };
+        let plans = [of(10, 1.0), of(100_000, 1.0), of(200_000, 1.0), of(0, 1.0)];
+        let share = |ix: usize| super::share(60.0, &plans[ix], plans.iter());
+        assert!((share(0) - 5.25).abs() < 0.01, "{}", share(0));
+        assert!((share(1) - 27.4).abs() < 0.1 && share(1) == share(2), "{}", share(1));
+        assert!(share(3) < 1.0);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use super::counters::difference;
 use super::frames::{Access, Frame, ends_in_call};
-use super::plan::{MOST, Plan, Random};
+use super::plan::{MOST, Plan, Random, share};
 use super::tracee::{Cause, Open, Pending, Planned, Tracee};
 use super::{Call, Candidate, Error, Observer, Options, Outcome, Stop};
 use crate::sys::trace::{self, Change, Memory, RIP, RSP, Registers};
@@ -175,7 +175,6 @@ where
     }
 
     fn open(&mut self, tid: u32, entry: u64, time: u64) {
-        let rate = self.rate(tid);
         let Some(tracee) = self.tracees.get_mut(&tid) else { return };
         let Some(&Planned { end, next, .. }) = tracee.plans.get(&entry) else { return };
         let register = tracee.free(next.length);
@@ -193,9 +192,7 @@ where
         if let (Some(register), true) = (register, armed) {
             self.due.push(Reverse((at, tid, Due::Close(register, number))));
         } else {
-            planned.next = planned.plan.window(rate);
-            let gap = self.random.exponential(planned.next.gap);
-            self.due.push(Reverse((at + nanoseconds(gap), tid, Due::Open(entry))));
+            self.next(tid, entry, at);
         }
     }
 
@@ -213,38 +210,36 @@ where
 
     /// Ends a window, and plans the next of the function.
     fn shut(&mut self, tid: u32, register: usize, time: u64) {
-        let rate = self.rate(tid);
         let Some(tracee) = self.tracees.get_mut(&tid) else { return };
         let Some(open) = tracee.open[register] else { return };
         tracee.disarm(register, time.saturating_sub(u64::from(open.calls) * self.slowdown));
-        let Some(planned) = tracee.plans.get_mut(&open.entry) else { return };
-        planned.next = planned.plan.window(rate);
-        let gap = self.random.exponential(planned.next.gap);
-        self.due.push(Reverse((time + nanoseconds(gap), tid, Due::Open(open.entry))));
+        self.next(tid, open.entry, time);
     }
 
-    /// Calls a second for each function of a thread.
-    fn rate(&self, tid: u32) -> f64 {
-        let functions = self.tracees.get(&tid).map_or(0, |tracee| tracee.plans.len());
-        self.options.rate / functions.max(1) as f64
+    /// Plans the next window of a function of a thread, after `from`.
+    fn next(&mut self, tid: u32, entry: u64, from: u64) {
+        let Some(tracee) = self.tracees.get_mut(&tid) else { return };
+        let Some(plan) = tracee.plans.get(&entry).map(|planned| planned.plan) else { return };
+        let rate = share(self.options.rate, &plan, tracee.plans.values().map(|planned| &planned.plan));
+        let next = plan.window(rate);
+        tracee.plans.entry(entry).and_modify(|planned| planned.next = next);
+        let at = from + nanoseconds(self.random.exponential(next.gap));
+        self.due.push(Reverse((at, tid, Due::Open(entry))));
     }
 
     /// Gives a thread's functions windows, and takes those of others away.
     fn plan(&mut self, tid: u32, candidates: &[Candidate]) {
         let Some(tracee) = self.tracees.get_mut(&tid) else { return };
         tracee.plans.retain(|entry, _| candidates.iter().any(|candidate| candidate.entry == *entry));
-        let rate = self.options.rate / candidates.len().max(1) as f64;
-        let time = clock();
-        for candidate in candidates {
-            if tracee.plans.contains_key(&candidate.entry) {
-                continue;
-            }
-            let next = Plan::default().window(rate);
-            let planned = Planned { end: candidate.end, plan: Plan::default(), next, jumps: 0 };
-            tracee.plans.insert(candidate.entry, planned);
-            let at = time + nanoseconds(self.random.exponential(next.gap));
-            self.due.push(Reverse((at, tid, Due::Open(candidate.entry))));
+        let mut new = Vec::new();
+        for &Candidate { entry, end } in candidates {
+            tracee.plans.entry(entry).or_insert_with(|| {
+                new.push(entry);
+                Planned { end, plan: Plan::default(), next: Plan::default().window(1.0), jumps: 0 }
+            });
         }
+        let time = clock();
+        new.into_iter().for_each(|entry| self.next(tid, entry, time));
     }
 
     fn change(&mut self, tid: u32, change: Change) -> Result<(), O::Error> {
