@@ -2,6 +2,8 @@
 
 mod bars;
 mod cli;
+#[cfg(target_os = "linux")]
+mod recording;
 mod terminal;
 
 use anyhow::Context;
@@ -18,7 +20,7 @@ const WIDE: usize = 180;
 
 fn main() -> ExitCode {
     match act(cli::Cli::parse().into_action()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         // The reader has what it wanted.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -29,8 +31,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn act(action: Action) -> anyhow::Result<()> {
-    match action {
+fn act(action: Action) -> anyhow::Result<ExitCode> {
+    let done = match action {
+        #[cfg(target_os = "linux")]
+        Action::Record(plan) => return recording::record(&plan),
         Action::Write { options, quiet } => write(&options, quiet),
         Action::Report { options, show, functions, missing } => {
             let report = pipeline::run(&options, &bars::Bars::new(false))?.report;
@@ -47,7 +51,8 @@ fn act(action: Action) -> anyhow::Result<()> {
         Action::Completions(shell) => Ok(cli::generate::completions(shell)?),
         Action::Man(folder) => cli::generate::man(&folder)
             .with_context(|| format!("cannot write manual pages: {}", folder.display())),
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 /// Where an output has the standard output, the report goes to the standard error.

@@ -4,6 +4,8 @@ mod common;
 mod diff;
 mod fix;
 pub mod generate;
+#[cfg(target_os = "linux")]
+mod record;
 mod report;
 
 pub use report::{Show, When};
@@ -49,6 +51,13 @@ enum Command {
     /// have the same build. Probabilities are adjusted for the number of comparisons (Šidák).
     #[command(after_help = diff::EXAMPLE, after_long_help = diff::EXAMPLE)]
     Diff(diff::Diff),
+    /// Record a program, a process or the machine
+    ///
+    /// Counts cycles and instructions, or cpu-clock where there are no hardware counters, and writes a perf.data that perf
+    /// reads as well. The exit code is the program's; 127 if it was not found, 126 if it cannot run, 1 if the recording failed.
+    #[cfg(target_os = "linux")]
+    #[command(after_help = record::EXAMPLE, after_long_help = record::EXAMPLE)]
+    Record(record::Record),
     /// Write a shell's completions to standard output
     Completions(generate::Completions),
     /// Write the manual pages into a folder
@@ -94,6 +103,9 @@ pub enum Action {
         /// Whether to show what does not differ as well.
         all: bool,
     },
+    /// Record.
+    #[cfg(target_os = "linux")]
+    Record(Box<skidconv_recorder::plan::Plan>),
     /// Write a shell's completions.
     Completions(clap_complete::Shell),
     /// Write manual pages into a folder.
@@ -109,6 +121,8 @@ impl Cli {
             Command::Report(report) => Ok(report.action()),
             Command::Annotate(annotate) => Ok(annotate.action()),
             Command::Diff(diff) => Ok(diff.action()),
+            #[cfg(target_os = "linux")]
+            Command::Record(record) => record.action(),
             Command::Completions(of) => Ok(Action::Completions(of.shell)),
             Command::Man(into) => Ok(Action::Man(into.folder)),
         };
