@@ -27,6 +27,16 @@ pub const USER: u16 = 2;
 /// `PERF_RECORD_MISC_MMAP_BUILD_ID`
 pub const HAS_BUILD_ID: u16 = 1 << 14;
 
+/// Of whom, when and by which event a record is; zeros say that it came before all others.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs)]
+pub struct Stamp {
+    pub pid: u32,
+    pub tid: u32,
+    pub time: u64,
+    pub id: u64,
+}
+
 /// A record of bytes yet to come.
 #[derive(Clone, Debug, Default)]
 pub struct Body(Vec<u8>);
@@ -52,9 +62,21 @@ impl Body {
         self
     }
 
-    /// The record, with room for what every record of events like `attr` ends with; zeros there say that it came before all.
-    pub fn record(mut self, kind: u32, misc: u16, attr: &Attr) -> Vec<u8> {
-        self.0.resize(self.0.len() + trailer(attr), 0);
+    /// The record, with what every record of events like `attr` ends with.
+    pub fn record(mut self, kind: u32, misc: u16, attr: &Attr, stamp: &Stamp) -> Vec<u8> {
+        // struct sample_id { u32 pid, tid; u64 time, id, stream_id; u32 cpu, res; u64 id; } of what there is
+        let process = u64::from(stamp.tid) << 32 | u64::from(stamp.pid);
+        let process = if cfg!(target_endian = "big") { process.rotate_left(32) } else { process };
+        let told = [
+            (Fields::TID, process),
+            (Fields::TIME, stamp.time),
+            (Fields::ID, stamp.id),
+            (Fields::STREAM_ID, stamp.id),
+            (Fields::CPU, 0),
+            (Fields::IDENTIFIER, stamp.id),
+        ];
+        let told = told.iter().filter(|(field, _)| attr.fields.contains(*field));
+        self.0.extend(told.flat_map(|(_, word)| word.to_ne_bytes()));
         record(kind, misc, &self.0)
     }
 }
@@ -67,12 +89,6 @@ pub fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
     bytes.extend(((HEADER + body.len()) as u16).to_ne_bytes());
     bytes.extend(body);
     bytes
-}
-
-/// Bytes of `struct sample_id`, which other records than samples end with.
-pub fn trailer(attr: &Attr) -> usize {
-    let told = [Fields::TID, Fields::TIME, Fields::ID, Fields::STREAM_ID, Fields::CPU, Fields::IDENTIFIER];
-    8 * told.iter().filter(|field| attr.fields.contains(**field)).count()
 }
 
 /// Type, misc and size of the record that `bytes` begin with.

@@ -2,7 +2,7 @@
 //!
 //! From /proc, which changes while it is read: what is gone by then is left out.
 
-use crate::records::{Body, KERNEL, USER, kinds};
+use crate::records::{Body, KERNEL, Stamp, USER, kinds};
 use crate::sys::Attr;
 use std::fs;
 
@@ -63,26 +63,35 @@ fn modules(attr: &Attr) -> Vec<Vec<u8>> {
 /// `struct { u32 pid, tid; u64 addr, len, pgoff; char filename[]; }`
 fn mapping(start: u64, len: u64, offset: u64, name: &str, attr: &Attr) -> Vec<u8> {
     let body = Body::default().pair(HOST, 0).word(start).word(len).word(offset).text(name);
-    body.record(kinds::MMAP, KERNEL, attr)
+    body.record(kinds::MMAP, KERNEL, attr, &Stamp::default())
 }
 
-/// A process with its threads and what is mapped to run.
+/// A process with its threads and what is mapped to run, all from before the recording.
 pub fn process(pid: u32, attr: &Attr) -> Vec<Vec<u8>> {
     let parent = parent(pid).unwrap_or(0);
+    let before = Stamp::default();
     // struct { u32 pid, ppid, tid, ptid; u64 time; }
     let fork = |tid, parent| {
-        Body::default().pair(pid, parent).pair(tid, parent).word(0).record(kinds::FORK, 0, attr)
+        let body = Body::default().pair(pid, parent).pair(tid, parent).word(0);
+        body.record(kinds::FORK, 0, attr, &before)
     };
+    let mut records: Vec<_> =
+        threads(pid).into_iter().map(|tid| fork(tid, if tid == pid { parent } else { pid })).collect();
+    records.extend(state(pid, attr, &before));
+    records
+}
+
+/// Names of its threads and what is mapped to run.
+pub fn state(pid: u32, attr: &Attr, stamp: &Stamp) -> Vec<Vec<u8>> {
     let mut records = vec![];
     for tid in threads(pid) {
-        records.push(fork(tid, if tid == pid { parent } else { pid }));
         let name = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
         let body = Body::default().pair(pid, tid).text(name.trim_end_matches('\n'));
-        records.push(body.record(kinds::COMM, 0, attr));
+        records.push(body.record(kinds::COMM, 0, attr, stamp));
     }
     let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
     let maps = String::from_utf8_lossy(&maps);
-    records.extend(maps.lines().filter_map(|line| Some(map(line)?.record(pid, attr))));
+    records.extend(maps.lines().filter_map(|line| Some(map(line)?.record(pid, attr, stamp))));
     records
 }
 
@@ -128,7 +137,7 @@ fn map(line: &str) -> Option<Map<'_>> {
 
 impl Map<'_> {
     /// `struct { u32 pid, tid; u64 addr, len, pgoff; u32 maj, min; u64 ino, ino_generation; u32 prot, flags; char filename[]; }`
-    fn record(&self, pid: u32, attr: &Attr) -> Vec<u8> {
+    fn record(&self, pid: u32, attr: &Attr, stamp: &Stamp) -> Vec<u8> {
         // PROT_READ, PROT_WRITE, PROT_EXEC; MAP_SHARED, MAP_PRIVATE
         let has = |at: usize, letter| u32::from(self.rights.as_bytes().get(at) == Some(&letter));
         let prot = has(0, b'r') | has(1, b'w') << 1 | 1 << 2;
@@ -143,7 +152,7 @@ impl Map<'_> {
             .word(0)
             .pair(prot, flags)
             .text(self.name)
-            .record(kinds::MMAP2, USER, attr)
+            .record(kinds::MMAP2, USER, attr, stamp)
     }
 }
 
