@@ -71,7 +71,7 @@ fn sample(wanted: &Wanted) -> Result<(Change, String), Error> {
         version: VERSION,
         writer: format!("skidconv {}", env!("CARGO_PKG_VERSION")),
         command: wanted.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        cost: at_cost(&cost.median),
+        cost: at_cost(&cost.usual),
         cost_sd: at_cost(&cost.sd),
         metrics,
         rate: wanted.rate,

@@ -1,8 +1,11 @@
 //! The command line: options in, files, a report and an exit code out. 0 done, 1 bad input or I/O, 2 usage.
 
 mod bars;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod calls;
 mod cli;
+#[cfg(target_os = "linux")]
+mod recording;
 mod terminal;
 mod vary;
 
@@ -32,19 +35,11 @@ fn main() -> ExitCode {
 }
 
 fn act(action: Action) -> anyhow::Result<ExitCode> {
-    if let Action::RecordCalls(r) = action {
-        return calls::record(&calls::Wanted {
-            command: r.command,
-            output: r.output,
-            rate: r.rate,
-            seed: r.seed,
-        });
-    }
-    act2(action).map(|()| ExitCode::SUCCESS)
-}
-fn act2(action: Action) -> anyhow::Result<()> {
-    match action {
-        Action::RecordCalls(_) => Ok(()),
+    let done = match action {
+        #[cfg(target_os = "linux")]
+        Action::Record(plan) => return recording::record(&plan),
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Action::RecordCalls(wanted) => return calls::record(&wanted),
         Action::Variance(wanted) => vary::show(&wanted),
         Action::Write { options, quiet } => write(&options, quiet),
         Action::Report { options, show, functions, missing } => {
@@ -62,7 +57,8 @@ fn act2(action: Action) -> anyhow::Result<()> {
         Action::Completions(shell) => Ok(cli::generate::completions(shell)?),
         Action::Man(folder) => cli::generate::man(&folder)
             .with_context(|| format!("cannot write manual pages: {}", folder.display())),
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 /// Where an output has the standard output, the report goes to the standard error.

@@ -4,6 +4,8 @@ mod common;
 mod diff;
 mod fix;
 pub mod generate;
+#[cfg(target_os = "linux")]
+mod record;
 mod report;
 mod variance;
 
@@ -56,24 +58,17 @@ enum Command {
     /// In a recording of `skidconv record --variance`. Functions with much time and much variance are worth the effort.
     #[command(after_help = variance::EXAMPLE, after_long_help = variance::EXAMPLE)]
     Variance(Variance),
-    #[command(hide = true)]
-    RecordCalls(RecordCalls),
+    /// Record a program, a process or the machine
+    ///
+    /// Counts cycles and instructions, or cpu-clock where there are no hardware counters, and writes a perf.data that perf
+    /// reads as well. The exit code is the program's; 127 if it was not found, 126 if it cannot run, 1 if the recording failed.
+    #[cfg(target_os = "linux")]
+    #[command(after_help = record::EXAMPLE, after_long_help = record::EXAMPLE)]
+    Record(record::Record),
     /// Write a shell's completions to standard output
     Completions(generate::Completions),
     /// Write the manual pages into a folder
     Man(generate::Man),
-}
-
-#[derive(clap::Args, Debug)]
-pub struct RecordCalls {
-    #[arg(long, default_value_t = 60.0)]
-    pub rate: f64,
-    #[arg(long, default_value_t = 0)]
-    pub seed: u64,
-    #[arg(short, long, default_value = "calls.jsonl")]
-    pub output: std::path::PathBuf,
-    #[arg(last = true)]
-    pub command: Vec<std::ffi::OsString>,
 }
 
 /// What the program is to do.
@@ -117,7 +112,12 @@ pub enum Action {
     },
     /// Show variance among calls.
     Variance(Box<Variance>),
-    RecordCalls(RecordCalls),
+    /// Record calls.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    RecordCalls(crate::calls::Wanted),
+    /// Record.
+    #[cfg(target_os = "linux")]
+    Record(Box<skidconv_recorder::plan::Plan>),
     /// Write a shell's completions.
     Completions(clap_complete::Shell),
     /// Write manual pages into a folder.
@@ -134,7 +134,8 @@ impl Cli {
             Command::Annotate(annotate) => Ok(annotate.action()),
             Command::Diff(diff) => Ok(diff.action()),
             Command::Variance(variance) => Ok(variance.action()),
-            Command::RecordCalls(r) => Ok(Action::RecordCalls(r)),
+            #[cfg(target_os = "linux")]
+            Command::Record(record) => record.action(),
             Command::Completions(of) => Ok(Action::Completions(of.shell)),
             Command::Man(into) => Ok(Action::Man(into.folder)),
         };

@@ -10,6 +10,7 @@ pub const EXAMPLE: &str = "Example:
   skidconv variance calls.jsonl --html calls.html";
 
 #[derive(Args, Debug)]
+#[command(mut_arg("raw", |raw| raw.hide(true)))]
 pub struct Variance {
     /// The recording, as `skidconv record --variance` wrote it
     pub input: PathBuf,

@@ -209,18 +209,6 @@ impl Memory {
     }
 }
 
-/// Allows as many open files as the system lets this process have.
-pub fn raise_file_limit() {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel reads and writes the one structure that the pointers are to.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max;
-            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
-        }
-    }
-}
-
 /// Makes timers of the calling thread exact to the nanosecond instead of 50 µs.
 pub fn exact_timers() {
     // SAFETY: no pointers.

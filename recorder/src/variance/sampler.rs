@@ -5,11 +5,11 @@
 
 use super::counters::difference;
 use super::frames::{Access, Frame, ends_in_call};
-use super::plan::{MOST, Plan, Random, share};
+use super::plan::{Plan, Random, share};
 use super::tracee::{Cause, Open, Pending, Planned, Tracee};
 use super::{Call, Candidate, Error, Observer, Options, Outcome, Stop};
 use crate::sys::trace::{self, Change, Memory, RIP, RSP, Registers};
-use crate::sys::{Clock, Poll, Signals, now};
+use crate::sys::{Clock, Poll, Signals, hurry, now, raise_file_limit};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::io;
@@ -92,7 +92,9 @@ where
             Some(libc::EPERM) => Error::Trace(source),
             _ => Error::Start { program, source },
         })?;
-        trace::raise_file_limit();
+        let _ = raise_file_limit();
+        // a stopped program waits for this thread
+        let _ = hurry();
         self.root = child.id();
         let done = self.begin(self.root).and_then(|()| self.follow(&signals));
         if done.is_err() {
@@ -372,7 +374,7 @@ where
         if let Some(open) = &mut tracee.open[register] {
             open.calls += 1;
         }
-        if tracee.open[register].is_some_and(|open| open.calls >= MOST) {
+        if tracee.open[register].is_some_and(|open| open.calls >= open.window.most) {
             self.shut(tid, register, time);
         }
         let Some(tracee) = self.tracees.get_mut(&tid) else { return self.pass(tid, 0) };
