@@ -91,6 +91,13 @@ impl Counters {
         })
     }
 
+    /// How long the thread ran so far, ns.
+    pub fn ran(&self) -> io::Result<u64> {
+        let mut values = Values::new();
+        read(&self.kernel, &mut values)?;
+        Ok(values.first().copied().flatten().unwrap_or(0))
+    }
+
     /// The values at `now`, which is the value of the wall time.
     pub fn read(&self, now: u64) -> io::Result<Values> {
         let mut values = vec![Some(now)];

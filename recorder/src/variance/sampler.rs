@@ -30,6 +30,8 @@ const JUMPS: u32 = 8;
 const PERIODS: [f64; 2] = [1e6, 20e6];
 /// Samples of the first kind.
 const FIRST: u32 = 50;
+/// ns between looks at how long a thread ran; doubled while it does not.
+const LOOK: u64 = 20_000;
 /// ns that threads have to stop in, when the program is left.
 const LEAVING: u64 = 200_000_000;
 
@@ -176,45 +178,49 @@ where
         }
     }
 
+    /// A thread that waits has no window: the calls after its waiting would have a better chance.
     fn open(&mut self, tid: u32, entry: u64, time: u64) {
         let Some(tracee) = self.tracees.get_mut(&tid) else { return };
         let Some(&Planned { end, next, .. }) = tracee.plans.get(&entry) else { return };
+        let Some(since) = tracee.counters.ran().ok().filter(|_| is_runnable(tid)) else {
+            return self.next(tid, entry, time + nanoseconds(next.length));
+        };
         let register = tracee.free(next.length);
         self.windows += 1;
         let number = self.windows;
-        let stopped = tracee.stopped;
         let armed = register.is_some_and(|register| {
-            tracee
-                .arm(register, Open { entry, end, window: next, since: time, stopped, calls: 0, number })
-                .is_ok()
+            let open = Open { entry, end, window: next, since, ran: 0, idle: 0, calls: 0, number };
+            tracee.arm(register, open).is_ok()
         });
         let Some(planned) = tracee.plans.get_mut(&entry) else { return };
         planned.plan.due(armed);
         let at = time + nanoseconds(next.length);
-        if let (Some(register), true) = (register, armed) {
-            self.due.push(Reverse((at, tid, Due::Close(register, number))));
-        } else {
-            self.next(tid, entry, at);
+        match register.filter(|_| armed) {
+            Some(register) => self.due.push(Reverse((at, tid, Due::Close(register, number)))),
+            None => self.next(tid, entry, at),
         }
     }
 
-    /// Not before the program had its time: stops of the tool do not count.
+    /// Not before the program ran for the window's length.
     fn close(&mut self, tid: u32, register: usize, number: u64, time: u64) {
         let Some(tracee) = self.tracees.get_mut(&tid) else { return };
-        let Some(open) = tracee.open[register].filter(|open| open.number == number) else { return };
-        let own = tracee.stopped - open.stopped + u64::from(open.calls) * self.slowdown;
-        let end = open.since + nanoseconds(open.window.length) + own;
-        match time < end {
-            true => self.due.push(Reverse((end, tid, Due::Close(register, number)))),
-            false => self.shut(tid, register, time),
+        let Some(mut open) = tracee.open[register].filter(|open| open.number == number) else { return };
+        let (ran, length) = (tracee.ran(&open, self.slowdown), nanoseconds(open.window.length));
+        if ran >= length {
+            return self.shut(tid, register, time);
         }
+        open.idle = if ran > open.ran { 0 } else { (open.idle + 1).min(11) };
+        open.ran = ran;
+        tracee.open[register] = Some(open);
+        let at = time + (length - ran).max(LOOK << open.idle);
+        self.due.push(Reverse((at, tid, Due::Close(register, number))));
     }
 
     /// Ends a window, and plans the next of the function.
     fn shut(&mut self, tid: u32, register: usize, time: u64) {
         let Some(tracee) = self.tracees.get_mut(&tid) else { return };
         let Some(open) = tracee.open[register] else { return };
-        tracee.disarm(register, time.saturating_sub(u64::from(open.calls) * self.slowdown));
+        tracee.disarm(register, self.slowdown);
         self.next(tid, open.entry, time);
     }
 
@@ -523,6 +529,14 @@ where
 
 fn nanoseconds(seconds: f64) -> u64 {
     (seconds * 1e9) as u64
+}
+
+/// Whether a thread runs, is ready to, or stands still for us.
+fn is_runnable(tid: u32) -> bool {
+    let stat = std::fs::read(format!("/proc/{tid}/stat")).unwrap_or_default();
+    // the name before it may hold anything
+    let state = stat.iter().rposition(|byte| *byte == b')').and_then(|at| stat.get(at + 2));
+    matches!(state, Some(b'R' | b't'))
 }
 
 fn process_of(tid: u32) -> io::Result<u32> {

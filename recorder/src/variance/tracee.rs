@@ -51,10 +51,12 @@ pub struct Open {
     pub end: u64,
     /// As planned.
     pub window: Window,
-    /// When it began, ns.
+    /// How long the thread had run when it began, ns.
     pub since: u64,
-    /// The thread's `stopped` then.
-    pub stopped: u64,
+    /// How long it ran up to the last look.
+    pub ran: u64,
+    /// Looks without that it ran.
+    pub idle: u32,
     /// Calls so far.
     pub calls: u32,
     /// Tells windows apart that are open one after the other in one register.
@@ -172,15 +174,20 @@ impl Tracee {
         Ok(())
     }
 
-    /// Watches it no longer, and learns from how many calls there were by `now`.
-    pub fn disarm(&mut self, register: usize, now: u64) {
+    /// How long the program ran in a window, ns, less what the tool slowed each call down by.
+    pub fn ran(&self, open: &Open, slowdown: u64) -> u64 {
+        let ran = self.counters.ran().unwrap_or(u64::MAX);
+        ran.saturating_sub(open.since).saturating_sub(u64::from(open.calls) * slowdown)
+    }
+
+    /// Watches it no longer, and learns from how many calls there were.
+    pub fn disarm(&mut self, register: usize, slowdown: u64) {
         let Some(open) = self.open[register].take() else { return };
         // a thread that has ended has no events left
         let _ = self.entries[register].disable();
-        let own = self.stopped - open.stopped;
-        let seconds = now.saturating_sub(open.since).saturating_sub(own) as f64 * 1e-9;
+        let seconds = self.ran(&open, slowdown) as f64 * 1e-9;
         if let Some(planned) = self.plans.get_mut(&open.entry) {
-            planned.plan.closed(open.calls, seconds);
+            planned.plan.closed(open.calls, seconds.min(1e6));
         }
     }
 
