@@ -2,6 +2,8 @@
 
 mod files;
 mod firefox;
+mod hotspot;
+mod leaves;
 mod pprof;
 mod programs;
 mod stacks;

@@ -73,24 +73,6 @@ fn perf_report_equals_the_table_function_for_function() {
     }
 }
 
-/// Where Debian's hotspot keeps its parser.
-const PERFPARSER: &str = "/usr/lib/x86_64-linux-gnu/libexec/hotspot-perfparser";
-
-#[test]
-fn hotspot_s_parser_takes_the_corrected_recording() {
-    if !has(PERFPARSER) {
-        return;
-    }
-    let folder = folder("hotspot");
-    let parsed = |command: &str| {
-        let output = folder.join(format!("{command}.perfparser"));
-        let (data, root) = (path(command, "data"), testdata("cases/symfs"));
-        tool(PERFPARSER, &["--input", text(&data), "--output", text(&output), "--sysroot", text(&root)]);
-        std::fs::metadata(output).unwrap().len()
-    };
-    assert!(parsed("fix") > 10_000 && parsed("convert") > 10_000);
-}
-
 /// Runs headless chromium on a page.
 fn chromium(page: &Path, args: &[&str]) -> Vec<u8> {
     let home = folder("chromium");
