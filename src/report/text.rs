@@ -18,10 +18,12 @@ pub fn render(report: &Report, style: &Style) -> String {
     }
     text += &regions(&report.regions, report.samples, style);
     text += &missing(&report.missing, style);
-    for warning in &report.warnings {
-        text += &format!("\n{}", wrap(&format!("warning: {warning}"), 0, style.columns()));
-    }
-    text + &tail(report, style)
+    text + &warnings(report, style) + &tail(report, style)
+}
+
+fn warnings(report: &Report, style: &Style) -> String {
+    let told = |warning: &String| format!("\n{}", wrap(&format!("warning: {warning}"), 0, style.columns()));
+    report.warnings.iter().map(told).collect()
 }
 
 fn head(report: &Report, style: &Style) -> String {
@@ -107,7 +109,8 @@ fn region(region: &RegionReport, style: &Style) -> String {
 /// Draws what is known of binaries without symbols: the samples they hold, why, and the command that would help.
 pub fn nameless(report: &Report, style: &Style) -> String {
     if report.nameless.is_empty() {
-        return format!("{}: every sample has a symbol\n", fit(&report.input, style.columns()));
+        let all = format!("{}: every sample has a symbol\n", fit(&report.input, style.columns()));
+        return all + &warnings(report, style);
     }
     let samples: u64 = report.nameless.iter().map(|image| image.samples).sum();
     let share = percent(samples as f64 / report.samples.max(1) as f64);
@@ -125,7 +128,7 @@ pub fn nameless(report: &Report, style: &Style) -> String {
         text += &wrap(&image.reason, 11, style.columns());
         text += &wrap(&format!("→ {}", image.command), 11, style.columns());
     }
-    text
+    text + &warnings(report, style)
 }
 
 fn missing(images: &[MissingImage], style: &Style) -> String {
