@@ -7,6 +7,7 @@ mod equal;
 mod finish;
 mod fit;
 mod fold;
+pub mod ibs;
 pub mod linking;
 mod listings;
 mod loops;
