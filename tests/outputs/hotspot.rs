@@ -37,9 +37,9 @@ pub fn leaves(data: &Path, symfs: &Path) -> BTreeMap<(i32, u64), u64> {
     leaves
 }
 
-/// Process, thread, time, processor, the stack's locations, how many of them were guessed, events and their counts.
+/// Process, thread, time and processor in 20 bytes, the stack's locations, how many of them were guessed, events and their counts.
 fn sample(mut fields: Fields<'_>, addresses: &BTreeMap<i32, u64>, leaves: &mut BTreeMap<(i32, u64), u64>) {
-    (fields.int(), fields.int(), fields.long(), fields.int());
+    fields.take::<20>();
     let stack: Vec<i32> = (0..fields.int()).map(|_| fields.int()).collect();
     fields.byte();
     for _ in 0..fields.int() {
