@@ -6,9 +6,11 @@ mod fix;
 pub mod generate;
 #[cfg(target_os = "linux")]
 mod record;
+mod ibs;
 mod report;
 mod variance;
 
+pub use ibs::Tables;
 pub use report::{Show, When};
 pub use variance::Variance;
 
@@ -65,6 +67,14 @@ enum Command {
     #[cfg(target_os = "linux")]
     #[command(after_help = record::EXAMPLE, after_long_help = record::EXAMPLE)]
     Record(record::Record),
+    /// Show what single instructions did: AMD's sampled fetches and ops (IBS), and sampled accesses to memory
+    ///
+    /// The recording needs the registers of each sample: `perf record --raw-samples -e ibs_op// -e ibs_fetch//`. Fetches are
+    /// counted as killed, completed, aborted, and by what they missed; ops as branches, loads and stores, and by what they
+    /// missed and for how long. Accesses of `perf mem record` get such a table of any processor, and samples of counters
+    /// stand beside them.
+    #[command(after_help = ibs::EXAMPLE, after_long_help = ibs::EXAMPLE)]
+    Ibs(ibs::Ibs),
     /// Write a shell's completions to standard output
     Completions(generate::Completions),
     /// Write the manual pages into a folder
@@ -118,6 +128,13 @@ pub enum Action {
     /// Record.
     #[cfg(target_os = "linux")]
     Record(Box<skidconv_recorder::plan::Plan>),
+    /// Show tables of sampled fetches, ops and accesses.
+    Ibs {
+        /// Of what.
+        options: Options,
+        /// How.
+        tables: Tables,
+    },
     /// Write a shell's completions.
     Completions(clap_complete::Shell),
     /// Write manual pages into a folder.
@@ -136,6 +153,7 @@ impl Cli {
             Command::Variance(variance) => Ok(variance.action()),
             #[cfg(target_os = "linux")]
             Command::Record(record) => record.action(),
+            Command::Ibs(ibs) => ibs.action(),
             Command::Completions(of) => Ok(Action::Completions(of.shell)),
             Command::Man(into) => Ok(Action::Man(into.folder)),
         };
