@@ -1,6 +1,8 @@
 //! The command line: options in, files, a report and an exit code out. 0 done, 1 bad input or I/O, 2 usage.
 
 mod bars;
+#[cfg(target_os = "linux")]
+mod calibrating;
 mod cli;
 #[cfg(target_os = "linux")]
 mod recording;
@@ -35,6 +37,8 @@ fn act(action: Action) -> anyhow::Result<ExitCode> {
     let done = match action {
         #[cfg(target_os = "linux")]
         Action::Record(plan) => return recording::record(&plan),
+        #[cfg(target_os = "linux")]
+        Action::Calibrate(time, folder) => calibrating::calibrate(time, &folder),
         Action::Write { options, quiet } => write(&options, quiet),
         Action::Report { options, show, functions, missing } => {
             let report = pipeline::run(&options, &bars::Bars::new(false))?.report;

@@ -1,5 +1,7 @@
 //! The command line's types, one file per command, and their conversion into an [`Action`].
 
+#[cfg(target_os = "linux")]
+mod calibrate;
 mod common;
 mod diff;
 mod fix;
@@ -58,6 +60,13 @@ enum Command {
     #[cfg(target_os = "linux")]
     #[command(after_help = record::EXAMPLE, after_long_help = record::EXAMPLE)]
     Record(record::Record),
+    /// Measure the skid of this machine, for `fix` to start from
+    ///
+    /// Samples loops whose counts are known with each event that the machine has, and stores what that says of processors of
+    /// this kind. `fix`, `report`, `annotate` and `diff` use it on recordings that name such a processor.
+    #[cfg(target_os = "linux")]
+    #[command(after_help = calibrate::EXAMPLE, after_long_help = calibrate::EXAMPLE)]
+    Calibrate(calibrate::Calibrate),
     /// Write a shell's completions to standard output
     Completions(generate::Completions),
     /// Write the manual pages into a folder
@@ -106,6 +115,9 @@ pub enum Action {
     /// Record.
     #[cfg(target_os = "linux")]
     Record(Box<skidconv_recorder::plan::Plan>),
+    /// Measure the skid of this machine: how long each loop runs, and where the result goes.
+    #[cfg(target_os = "linux")]
+    Calibrate(std::time::Duration, std::path::PathBuf),
     /// Write a shell's completions.
     Completions(clap_complete::Shell),
     /// Write manual pages into a folder.
@@ -123,6 +135,8 @@ impl Cli {
             Command::Diff(diff) => Ok(diff.action()),
             #[cfg(target_os = "linux")]
             Command::Record(record) => record.action(),
+            #[cfg(target_os = "linux")]
+            Command::Calibrate(calibrate) => calibrate.action(),
             Command::Completions(of) => Ok(Action::Completions(of.shell)),
             Command::Man(into) => Ok(Action::Man(into.folder)),
         };
