@@ -19,12 +19,14 @@ pub struct Options {
     pub symfs: Vec<PathBuf>,
     /// Tarballs of `perf archive` to look for binaries in.
     pub archives: Vec<PathBuf>,
-    /// A list of the recorded kernel's symbols.
+    /// The recorded kernel's symbols: a list as `/proc/kallsyms` has them, or its image.
     pub kallsyms: Option<PathBuf>,
     /// Whether servers may be asked for binaries and debug files.
     pub debuginfod: bool,
     /// One row per instruction.
     pub csv: Option<PathBuf>,
+    /// One row per function, of the tables of sampled fetches, ops and accesses.
+    pub functions_csv: Option<PathBuf>,
     /// pprof's profile.proto, gzipped.
     pub pprof: Option<PathBuf>,
     /// Firefox Profiler's processed profile.
@@ -118,7 +120,7 @@ impl Options {
 
     /// The outputs beside the recording, in the order they are written.
     pub fn side_outputs(&self) -> impl Iterator<Item = &Path> {
-        let tables = [&self.csv, &self.parquet, &self.parquet_samples];
+        let tables = [&self.csv, &self.functions_csv, &self.parquet, &self.parquet_samples];
         let samples = [
             &self.pprof,
             &self.firefox,

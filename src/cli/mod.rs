@@ -6,10 +6,12 @@ mod common;
 mod diff;
 mod fix;
 pub mod generate;
+mod ibs;
 #[cfg(target_os = "linux")]
 mod record;
 mod report;
 
+pub use ibs::Tables;
 pub use report::{Show, When};
 
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
@@ -53,6 +55,14 @@ enum Command {
     /// have the same build. Probabilities are adjusted for the number of comparisons (Šidák).
     #[command(after_help = diff::EXAMPLE, after_long_help = diff::EXAMPLE)]
     Diff(diff::Diff),
+    /// Show what single instructions did: AMD's sampled fetches and ops (IBS), and sampled accesses to memory
+    ///
+    /// The recording needs the registers of each sample: `perf record --raw-samples -e ibs_op// -e ibs_fetch//`. Fetches are
+    /// counted as killed, completed, aborted, and by what they missed; ops as branches, loads and stores, and by what they
+    /// missed and for how long. Accesses of `perf mem record` get such a table of any processor, and samples of counters
+    /// stand beside them.
+    #[command(after_help = ibs::EXAMPLE, after_long_help = ibs::EXAMPLE)]
+    Ibs(ibs::Ibs),
     /// Record a program, a process or the machine
     ///
     /// Counts cycles and instructions, or cpu-clock where there are no hardware counters, and writes a perf.data that perf
@@ -112,6 +122,13 @@ pub enum Action {
         /// Whether to show what does not differ as well.
         all: bool,
     },
+    /// Show tables of sampled fetches, ops and accesses.
+    Ibs {
+        /// Of what.
+        options: Options,
+        /// How.
+        tables: Tables,
+    },
     /// Record.
     #[cfg(target_os = "linux")]
     Record(Box<skidconv_recorder::plan::Plan>),
@@ -133,6 +150,7 @@ impl Cli {
             Command::Report(report) => Ok(report.action()),
             Command::Annotate(annotate) => Ok(annotate.action()),
             Command::Diff(diff) => Ok(diff.action()),
+            Command::Ibs(ibs) => ibs.action(),
             #[cfg(target_os = "linux")]
             Command::Record(record) => record.action(),
             #[cfg(target_os = "linux")]
