@@ -1,6 +1,8 @@
 //! The command line: options in, files, a report and an exit code out. 0 done, 1 bad input or I/O, 2 usage.
 
 mod bars;
+#[cfg(target_os = "linux")]
+mod calibrating;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod calls;
 mod cli;
@@ -41,6 +43,8 @@ fn act(action: Action) -> anyhow::Result<ExitCode> {
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         Action::RecordCalls(wanted) => return calls::record(&wanted),
         Action::Variance(wanted) => vary::show(&wanted),
+        #[cfg(target_os = "linux")]
+        Action::Calibrate(time, folder) => calibrating::calibrate(time, &folder),
         Action::Write { options, quiet } => write(&options, quiet),
         Action::Report { options, show, functions, missing } => {
             let report = pipeline::run(&options, &bars::Bars::new(false))?.report;

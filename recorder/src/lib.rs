@@ -15,6 +15,7 @@ mod choice;
 mod open;
 mod random;
 mod session;
+pub mod calibrate;
 pub mod sys;
 pub mod records;
 mod running;

@@ -1,12 +1,14 @@
 //! The command line's types, one file per command, and their conversion into an [`Action`].
 
+#[cfg(target_os = "linux")]
+mod calibrate;
 mod common;
 mod diff;
 mod fix;
 pub mod generate;
+mod ibs;
 #[cfg(target_os = "linux")]
 mod record;
-mod ibs;
 mod report;
 mod variance;
 
@@ -55,18 +57,6 @@ enum Command {
     /// have the same build. Probabilities are adjusted for the number of comparisons (Šidák).
     #[command(after_help = diff::EXAMPLE, after_long_help = diff::EXAMPLE)]
     Diff(diff::Diff),
-    /// Show how much calls of a function differ, and what to do about it
-    ///
-    /// In a recording of `skidconv record --variance`. Functions with much time and much variance are worth the effort.
-    #[command(after_help = variance::EXAMPLE, after_long_help = variance::EXAMPLE)]
-    Variance(Variance),
-    /// Record a program, a process or the machine
-    ///
-    /// Counts cycles and instructions, or cpu-clock where there are no hardware counters, and writes a perf.data that perf
-    /// reads as well. The exit code is the program's; 127 if it was not found, 126 if it cannot run, 1 if the recording failed.
-    #[cfg(target_os = "linux")]
-    #[command(after_help = record::EXAMPLE, after_long_help = record::EXAMPLE)]
-    Record(record::Record),
     /// Show what single instructions did: AMD's sampled fetches and ops (IBS), and sampled accesses to memory
     ///
     /// The recording needs the registers of each sample: `perf record --raw-samples -e ibs_op// -e ibs_fetch//`. Fetches are
@@ -75,6 +65,25 @@ enum Command {
     /// stand beside them.
     #[command(after_help = ibs::EXAMPLE, after_long_help = ibs::EXAMPLE)]
     Ibs(ibs::Ibs),
+    /// Record a program, a process or the machine
+    ///
+    /// Counts cycles and instructions, or cpu-clock where there are no hardware counters, and writes a perf.data that perf
+    /// reads as well. The exit code is the program's; 127 if it was not found, 126 if it cannot run, 1 if the recording failed.
+    #[cfg(target_os = "linux")]
+    #[command(after_help = record::EXAMPLE, after_long_help = record::EXAMPLE)]
+    Record(record::Record),
+    /// Measure the skid of this machine, for `fix` to start from
+    ///
+    /// Samples loops whose counts are known with each event that the machine has, and stores what that says of processors of
+    /// this kind. `fix`, `report`, `annotate` and `diff` use it on recordings that name such a processor.
+    #[cfg(target_os = "linux")]
+    #[command(after_help = calibrate::EXAMPLE, after_long_help = calibrate::EXAMPLE)]
+    Calibrate(calibrate::Calibrate),
+    /// Show how much calls of a function differ, and what to do about it
+    ///
+    /// In a recording of `skidconv record --variance`. Functions with much time and much variance are worth the effort.
+    #[command(after_help = variance::EXAMPLE, after_long_help = variance::EXAMPLE)]
+    Variance(Variance),
     /// Write a shell's completions to standard output
     Completions(generate::Completions),
     /// Write the manual pages into a folder
@@ -120,14 +129,6 @@ pub enum Action {
         /// Whether to show what does not differ as well.
         all: bool,
     },
-    /// Show variance among calls.
-    Variance(Box<Variance>),
-    /// Record calls.
-    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    RecordCalls(crate::calls::Wanted),
-    /// Record.
-    #[cfg(target_os = "linux")]
-    Record(Box<skidconv_recorder::plan::Plan>),
     /// Show tables of sampled fetches, ops and accesses.
     Ibs {
         /// Of what.
@@ -135,6 +136,17 @@ pub enum Action {
         /// How.
         tables: Tables,
     },
+    /// Record.
+    #[cfg(target_os = "linux")]
+    Record(Box<skidconv_recorder::plan::Plan>),
+    /// Measure the skid of this machine: how long each loop runs, and where the result goes.
+    #[cfg(target_os = "linux")]
+    Calibrate(std::time::Duration, std::path::PathBuf),
+    /// Show variance among calls.
+    Variance(Box<Variance>),
+    /// Record calls.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    RecordCalls(crate::calls::Wanted),
     /// Write a shell's completions.
     Completions(clap_complete::Shell),
     /// Write manual pages into a folder.
@@ -150,10 +162,12 @@ impl Cli {
             Command::Report(report) => Ok(report.action()),
             Command::Annotate(annotate) => Ok(annotate.action()),
             Command::Diff(diff) => Ok(diff.action()),
-            Command::Variance(variance) => Ok(variance.action()),
+            Command::Ibs(ibs) => ibs.action(),
             #[cfg(target_os = "linux")]
             Command::Record(record) => record.action(),
-            Command::Ibs(ibs) => ibs.action(),
+            #[cfg(target_os = "linux")]
+            Command::Calibrate(calibrate) => calibrate.action(),
+            Command::Variance(variance) => Ok(variance.action()),
             Command::Completions(of) => Ok(Action::Completions(of.shell)),
             Command::Man(into) => Ok(Action::Man(into.folder)),
         };

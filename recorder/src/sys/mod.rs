@@ -7,6 +7,7 @@ mod attr;
 mod bits;
 mod clock;
 mod event;
+pub mod loops;
 mod process;
 mod ring;
 #[cfg(test)]
@@ -19,6 +20,7 @@ pub use attr::{Access, Attr, Rate, Source};
 pub use bits::{Branches, Fields, Flags, ReadFormat};
 pub use clock::{Clock, now};
 pub use event::{Cpu, Event, Thread};
+pub use loops::Loop;
 pub use process::{Launch, hurry, raise_file_limit, terminate};
 pub use ring::{Ring, page_size};
 pub use wait::{INTERRUPTS, Poll, Signals, is_news};
