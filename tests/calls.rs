@@ -119,7 +119,7 @@ fn moments(values: impl Iterator<Item = (f64, f64)>) -> Moments {
 #[test]
 fn long_and_short_calls_have_the_same_chance() {
     let folder = folder("calls-search");
-    let Some((recording, log)) = record(&folder, "search", &["40000"]) else { return };
+    let Some((recording, log)) = record(&folder, "search", &["20000", "16"]) else { return };
     let sampled = recording
         .calls
         .iter()
@@ -127,9 +127,9 @@ fn long_and_short_calls_have_the_same_chance() {
     let sampled = moments(sampled);
     let ends = log.values().flatten().filter(|event| event.name.is_empty());
     let truth = moments(ends.map(|event| (event.count as f64, 1.0)));
-    assert!(sampled.n() >= 200, "{} calls", sampled.n());
-    assert!((sampled.mean() / truth.mean() - 1.0).abs() < 0.12, "{} for {}", sampled.mean(), truth.mean());
-    assert!((sampled.cv() / truth.cv() - 1.0).abs() < 0.12, "{} for {}", sampled.cv(), truth.cv());
+    assert!(sampled.n() >= 100, "{} calls", sampled.n());
+    assert!((sampled.mean() / truth.mean() - 1.0).abs() < 0.15, "{} for {}", sampled.mean(), truth.mean());
+    assert!((sampled.cv() / truth.cv() - 1.0).abs() < 0.15, "{} for {}", sampled.cv(), truth.cv());
 
     let summary = Summary::new(&recording, None);
     let (_, contexts) = summary.functions.iter().find(|(f, _)| summary.name(f.function) == "search").unwrap();
@@ -146,7 +146,7 @@ fn long_and_short_calls_have_the_same_chance() {
     let row = csv.lines().find(|row| row.starts_with("search,") && row.contains(",all,task-clock,ns,"));
     assert!(row.is_some(), "{csv}");
     let dots = std::fs::read_to_string(folder.join("c.svg")).unwrap().matches("<circle").count();
-    assert!(dots >= 200, "{dots} calls in the chart");
+    assert!(dots >= 100, "{dots} calls in the chart");
     assert!(std::fs::read_to_string(folder.join("c.html")).unwrap().contains("<circle"));
 }
 

@@ -8,7 +8,9 @@
 //! and calls of 14 to 230 µs on a machine with nine times the work it has processors for came out 17 % too long.
 //!
 //! A window that would hold too many calls is closed early; this concerns functions that are called every few microseconds.
-//! There the calls behind pauses are preferred, for at most the length of a window.
+//! There the calls behind pauses are preferred, for at most the length of a window. Calls that are much shorter than what a
+//! stop costs are at a disadvantage where others of the function are long, as that cost is only known on average: calls of 4 to
+//! 60 µs came out 17 % too long on a busy machine, calls of 14 to 230 µs within 1 %.
 //!
 //! How many calls there were in all is estimated with that chance. Where other programs take the processor away from the
 //! thread, time that it is ready but does not run gives its calls more chances than that, and the estimate is too high.
