@@ -7,9 +7,9 @@ mod terminal;
 use anyhow::Context;
 use clap::Parser;
 use cli::{Action, Show, When};
-use skidconv::options::{Annotate, Options};
+use skidconv::options::{Annotate, Options, is_stdout};
 use skidconv::pipeline;
-use skidconv::report::{annotate, diff, text};
+use skidconv::report::{annotate, diff, text, uncertainty};
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -43,6 +43,15 @@ fn act(action: Action) -> anyhow::Result<()> {
             let [a, b] = &*sides;
             let style = text::Style { functions: rows, ..terminal::style(true, show.color) };
             Ok(terminal::page(&compare(a, b, all, &style)?, show)?)
+        }
+        Action::Stat { options, color } => {
+            let told = pipeline::stat::stat(&options, &bars::Bars::new(options.runs.len() > 1))?;
+            let text = uncertainty::text::render(&told, &terminal::style(true, color));
+            let on_stdout = [&options.csv, &options.html].iter().all(|to| to.as_deref().is_none_or(|to| !is_stdout(to)));
+            match on_stdout {
+                true => Ok(io::stdout().write_all(text.as_bytes())?),
+                false => Ok(io::stderr().write_all(text.as_bytes())?),
+            }
         }
         Action::Completions(shell) => Ok(cli::generate::completions(shell)?),
         Action::Man(folder) => cli::generate::man(&folder)

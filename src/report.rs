@@ -10,6 +10,7 @@ pub mod html;
 pub mod listing;
 mod table;
 pub mod text;
+pub mod uncertainty;
 mod words;
 
 pub(crate) use words::brief;

@@ -11,6 +11,7 @@ pub mod linking;
 mod listings;
 mod loops;
 mod second;
+pub mod stat;
 mod summary;
 pub mod survey;
 mod tally;

@@ -5,7 +5,7 @@
 //! one under the other.
 
 mod code;
-mod draw;
+pub(super) mod draw;
 
 use super::format::{count, counted, percent};
 use super::listing::Listing;

@@ -52,6 +52,11 @@ impl Series {
         self.samples.sort_by_key(|sample| sample.time);
     }
 
+    /// Gives each function another number.
+    pub fn renumber(&mut self, number: impl Fn(u32) -> u32) {
+        self.samples.iter_mut().for_each(|sample| sample.function = number(sample.function));
+    }
+
     /// All of them.
     pub fn samples(&self) -> &[Sample] {
         &self.samples

@@ -1,0 +1,4 @@
+//! Plots.
+use super::Uncertainty;
+/// Files.
+pub fn files(_: &Uncertainty) -> Vec<(String, String)> { vec![] }
