@@ -66,7 +66,7 @@ pub struct Bias {
     pub between_freedom: f64,
     /// Probability of so small a value within functions by chance.
     pub repeating: f64,
-    /// Probability of so large a value between functions by chance.
+    /// Probability of so large values, within functions or between them, by chance: the smaller one, adjusted for both.
     pub differing: f64,
 }
 
@@ -97,6 +97,7 @@ pub fn bias(cells: &Cells) -> Bias {
         sums.push((0..runs).map(sum).collect::<Vec<u32>>());
     }
     let between = homogeneity(&sums.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let above = |(x, freedom): (f64, f64)| if freedom > 0.0 { chi_squared::above(x, freedom) } else { 1.0 };
     let ratio = |(x, freedom): (f64, f64)| if freedom > 0.0 { x / freedom } else { 1.0 };
     Bias {
         within: ratio(within),
@@ -104,7 +105,7 @@ pub fn bias(cells: &Cells) -> Bias {
         between: ratio(between),
         between_freedom: between.1,
         repeating: if within.1 > 0.0 { chi_squared::cdf(within.0, within.1) } else { 1.0 },
-        differing: if between.1 > 0.0 { chi_squared::above(between.0, between.1) } else { 1.0 },
+        differing: super::sidak::adjusted(above(within).min(above(between)), 2),
     }
 }
 

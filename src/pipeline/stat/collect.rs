@@ -76,7 +76,7 @@ pub fn collect(
     let mut symbolizer = Wholesym::new()?;
     let mut names = ImageNames::new(&survey.images, &mut symbolizer);
     let mut functions = Functions::default();
-    survey.cells.iter().for_each(|cell| drop(functions.number(&survey, cell.at, &mut names)));
+    survey.cells.iter().for_each(|cell| functions.note(&survey, cell.at, &mut names));
     let mut series = series(&file, &survey, &functions).map_err(failed)?;
     let collect = Collect { file: &file, survey: &survey, functions: &functions, options, known };
     let events = (0..wanted.len())
@@ -98,9 +98,9 @@ struct Functions {
 }
 
 impl Functions {
-    fn number(&mut self, survey: &Survey, at: Location, names: &mut ImageNames<'_>) -> u32 {
-        if let Some(&known) = self.by_place.get(&at) {
-            return known;
+    fn note(&mut self, survey: &Survey, at: Location, names: &mut ImageNames<'_>) {
+        if self.by_place.contains_key(&at) {
+            return;
         }
         let symbol = names.function(at);
         let image = plain(basename(&survey.images.get(at.image).path));
@@ -110,7 +110,6 @@ impl Functions {
             self.starts.entry(number).or_insert(Location { svma: symbol.start, ..at });
         }
         self.by_place.insert(at, number);
-        number
     }
 
     fn named(&mut self, name: Name) -> u32 {
@@ -174,7 +173,7 @@ impl Collect<'_> {
             *places.entry((name, cell.at.svma.0)).or_default() += cell.samples as u32;
         }
         let placed: u64 = by_number.iter().sum();
-        *by_number.last_mut().expect("one is for what is nowhere") += event.samples.saturating_sub(placed);
+        by_number[self.functions.names.len()] += event.samples.saturating_sub(placed);
         let name = |number: usize| {
             let nowhere = || (String::new(), "[unknown]".to_owned());
             self.functions.names.get(number).cloned().unwrap_or_else(nowhere)

@@ -10,7 +10,10 @@ mod table;
 
 pub use collect::{Name, Run, collect};
 
+use std::io::Write as _;
 use std::path::PathBuf;
+
+use rayon::prelude::*;
 
 use crate::export::{self, Existing, Output};
 use crate::options::Options;
@@ -103,7 +106,7 @@ pub fn stat(options: &StatOptions, progress: &dyn Progress) -> Result<Uncertaint
     let against = collect_all(&options.against, options, &known, progress)?;
     let told = assemble::assemble(&runs, &against, &known, options);
     write(&told, options)?;
-    if let Some(to) = &options.pooled {
+    if options.pooled.is_some() {
         let refusals: Vec<&Refusal> = told.events.iter().flat_map(|event| &event.refusals).collect();
         if !refusals.is_empty() && !options.force {
             let reasons: Vec<String> = refusals.iter().map(ToString::to_string).collect();
@@ -123,7 +126,7 @@ fn collect_all(
         let reading = Options { input: path.clone(), ..options.reading.clone() };
         Ok(collect(&reading, options, known, progress)?)
     };
-    paths.iter().map(one).collect()
+    paths.par_iter().map(one).collect()
 }
 
 fn write(told: &Uncertainty, options: &StatOptions) -> Result<(), Error> {
@@ -144,5 +147,3 @@ fn write(told: &Uncertainty, options: &StatOptions) -> Result<(), Error> {
     }
     Ok(outputs.into_iter().try_for_each(Output::commit)?)
 }
-
-use std::io::Write as _;

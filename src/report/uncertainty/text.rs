@@ -211,8 +211,7 @@ fn pooling(event: &EventUncertainty, style: &Style) -> String {
     text += &style.dim(&wrap(&table, 1, style.columns()));
     match &event.refusals[..] {
         [] => {
-            let unsure = bias.differing < Kind::FALSE_ALARMS && bias.between > 1.0;
-            let caution = match unsure {
+            let caution = match bias.differing < Kind::FALSE_ALARMS {
                 true => ", but runs differ by more than sampling alone: the pool's uncertainty is that of the means above",
                 false => "",
             };
