@@ -47,7 +47,8 @@ fn act(action: Action) -> anyhow::Result<()> {
         Action::Stat { options, color } => {
             let told = pipeline::stat::stat(&options, &bars::Bars::new(options.runs.len() > 1))?;
             let text = uncertainty::text::render(&told, &terminal::style(true, color));
-            let on_stdout = [&options.csv, &options.html].iter().all(|to| to.as_deref().is_none_or(|to| !is_stdout(to)));
+            let on_stdout =
+                [&options.csv, &options.html].iter().all(|to| to.as_deref().is_none_or(|to| !is_stdout(to)));
             match on_stdout {
                 true => Ok(io::stdout().write_all(text.as_bytes())?),
                 false => Ok(io::stderr().write_all(text.as_bytes())?),

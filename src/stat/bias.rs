@@ -38,13 +38,17 @@ pub enum Refusal {
         of: usize,
     },
     /// Shares depend on the sampling period.
-    #[error("shares depend on the sampling period (p' = {probability:.1e}): some of the periods keep step with the program")]
+    #[error(
+        "shares depend on the sampling period (p' = {probability:.1e}): some of the periods keep step with the program"
+    )]
     Period {
         /// Probability of as much by chance.
         probability: f64,
     },
     /// Runs drift.
-    #[error("{what} drifts with the order of the runs (p' = {probability:.1e}): they are not repetitions of one thing")]
+    #[error(
+        "{what} drifts with the order of the runs (p' = {probability:.1e}): they are not repetitions of one thing"
+    )]
     Order {
         /// What drifts.
         what: String,

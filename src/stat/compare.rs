@@ -1,10 +1,10 @@
 //! Two groups of runs, function by function (sections 3.3 and 7.3).
 
+use super::distribution::student;
 use super::runs::Group;
 use super::sidak;
 use super::student::{Interval, Welch, welch};
 use super::summary::Summary;
-use super::distribution::student;
 
 /// A function in both groups.
 #[derive(Clone, Debug, PartialEq)]

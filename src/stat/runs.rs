@@ -10,10 +10,10 @@ use super::distribution::chi_squared;
 use super::drift::{Trend, trend};
 use super::finding::{Finding, Kind};
 use super::outliers::{Outliers, outliers};
+use super::sidak;
 use super::single::Asked;
 use super::student::{self, Interval};
 use super::summary::Summary;
-use super::sidak;
 
 /// Fewer runs than this say little of a distribution: t is then a tenth larger than in the limit.
 const FEW: usize = 12;
@@ -166,7 +166,9 @@ fn findings(group: &Group, functions: &[Observed], asked: &Asked) -> Vec<Finding
             add(
                 Kind::Autocorrelation,
                 Some(p),
-                format!("runs resemble their neighbours (r₁ = {first:.2}): their mean is less sure than it looks"),
+                format!(
+                    "runs resemble their neighbours (r₁ = {first:.2}): their mean is less sure than it looks"
+                ),
             );
         }
         spread(of, asked, &mut add);
@@ -183,7 +185,9 @@ fn spread(of: &Observed, asked: &Asked, add: &mut impl FnMut(Kind, Option<f64>, 
         let held: f64 = others.iter().map(|mode| mode.1 * n).sum();
         let places: Vec<String> = others.iter().map(|mode| number(mode.0)).collect();
         let caution = match held {
-            few if few < CHARACTERISED => ": too few to know how frequent they are, so the intervals are too narrow",
+            few if few < CHARACTERISED => {
+                ": too few to know how frequent they are, so the intervals are too narrow"
+            }
             _ => "",
         };
         add(Kind::Modes, None, format!("{held:.0} of {n} runs stand around {}{caution}", places.join(", ")));
@@ -192,12 +196,19 @@ fn spread(of: &Observed, asked: &Asked, add: &mut impl FnMut(Kind, Option<f64>, 
     if far > 0 {
         let caution = match far as f64 {
             few if few < CHARACTERISED => {
-                format!(": too few to know their frequency, so {:.0} % intervals hold less", 100.0 * asked.confidence)
+                format!(
+                    ": too few to know their frequency, so {:.0} % intervals hold less",
+                    100.0 * asked.confidence
+                )
             }
             _ => String::new(),
         };
         let (low, high) = (of.outliers.low.len(), of.outliers.high.len());
-        add(Kind::Outliers, None, format!("{high} of {n} runs far above and {low} far below the others{caution}"));
+        add(
+            Kind::Outliers,
+            None,
+            format!("{high} of {n} runs far above and {low} far below the others{caution}"),
+        );
     }
 }
 

@@ -146,7 +146,9 @@ fn missing(profile: &Profile, total: u64, asked: &Asked, found: &mut Vec<Finding
         let seen = 100.0 * smallest_seen(total, asked.confidence);
         add(
             Kind::FewSamples,
-            format!("{total} samples tell no function from another surely; below {seen:.1} % of the time it may not show at all"),
+            format!(
+                "{total} samples tell no function from another surely; below {seen:.1} % of the time it may not show at all"
+            ),
         );
     }
 }
@@ -222,7 +224,12 @@ fn drift(profile: &Profile, found: &mut Vec<Finding>) {
                     100.0 * (trend.mean - 0.5 * trend.change).clamp(0.0, 1.0),
                     100.0 * (trend.mean + 0.5 * trend.change).clamp(0.0, 1.0)
                 );
-                found.push(Finding { kind: Kind::Drift, function: Some(function), probability: Some(p), text });
+                found.push(Finding {
+                    kind: Kind::Drift,
+                    function: Some(function),
+                    probability: Some(p),
+                    text,
+                });
             }
         }
     }
@@ -294,12 +301,19 @@ fn processors(profile: &Profile, found: &mut Vec<Finding>) {
         let p = sidak::adjusted(*p, tests.len());
         if p < Kind::FALSE_ALARMS {
             let text = match function {
-                Some(_) => "has another share on one processor than on another, in one and the same thread".into(),
+                Some(_) => {
+                    "has another share on one processor than on another, in one and the same thread".into()
+                }
                 None => "the event comes faster on one processor than on another".into(),
             };
             let known = found.iter().any(|f| f.kind == Kind::Processors && f.function == *function);
             if !known {
-                found.push(Finding { kind: Kind::Processors, function: *function, probability: Some(p), text });
+                found.push(Finding {
+                    kind: Kind::Processors,
+                    function: *function,
+                    probability: Some(p),
+                    text,
+                });
             }
         }
     }

@@ -20,7 +20,8 @@ impl Summary {
     pub fn of(values: &[f64]) -> Summary {
         let n = values.len();
         let mean = mean(values);
-        let moment = |power: i32| values.iter().map(|x| (x - mean).powi(power)).sum::<f64>() / n.max(1) as f64;
+        let moment =
+            |power: i32| values.iter().map(|x| (x - mean).powi(power)).sum::<f64>() / n.max(1) as f64;
         let (second, third) = (moment(2), moment(3));
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);

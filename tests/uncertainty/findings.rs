@@ -40,7 +40,8 @@ fn independent_samples_raise_no_alarm_but_by_chance() {
         let mut made = independent(seed, 4000);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0xc0de);
         // some on another processor, and a function with hot and cold instructions
-        let samples = made.series.samples().iter().map(|s| Sample { cpu: (s.time / PERIOD / 400 % 2) as u32, ..*s });
+        let samples =
+            made.series.samples().iter().map(|s| Sample { cpu: (s.time / PERIOD / 400 % 2) as u32, ..*s });
         made.series = skidconv::stat::Series::new(samples.collect::<Vec<_>>());
         made.sites[1] = code(&mut rng, |rng, _| if rng.random_bool(0.2) { 300.0 } else { 1.0 });
         made
@@ -78,7 +79,9 @@ fn a_program_in_step_with_the_sampling_is_aliased() {
 #[test]
 fn a_beat_is_aliasing_where_calls_are_known_to_be_short() {
     let mut made = round(2, 6000, 4, 1.0 / 3.002);
-    assert!(of(&found(&made), Kind::Aliasing).is_empty() && !of(&found(&made), Kind::Autocorrelation).is_empty());
+    assert!(
+        of(&found(&made), Kind::Aliasing).is_empty() && !of(&found(&made), Kind::Autocorrelation).is_empty()
+    );
     made.calls = vec![Some(18_000); 4];
     let findings = found(&made);
     assert_eq!(of(&findings, Kind::Aliasing).len(), 4);
@@ -100,10 +103,15 @@ fn calls_shorter_than_a_period_are_fragmented_and_longer_ones_are_not() {
 #[test]
 fn a_share_that_changes_drifts() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(6);
-    let made = profile(4, (0..6000).map(|ix| {
-        let late = rng.random_bool(0.3 * ix as f64 / 6000.0);
-        sample(ix, if late { 3 } else { drawn(&mut rng) })
-    }).collect::<Vec<_>>());
+    let made = profile(
+        4,
+        (0..6000)
+            .map(|ix| {
+                let late = rng.random_bool(0.3 * ix as f64 / 6000.0);
+                sample(ix, if late { 3 } else { drawn(&mut rng) })
+            })
+            .collect::<Vec<_>>(),
+    );
     assert!(of(&found(&made), Kind::Drift).contains(&Some(3)));
 }
 
@@ -111,18 +119,28 @@ fn a_share_that_changes_drifts() {
 fn an_event_that_comes_slower_as_the_processor_gets_hot_is_found() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(7);
     let mut time = 0.0;
-    let made = profile(4, (0..4000).map(|ix| {
-        time += PERIOD as f64 * (1.0 + 0.05 * ix as f64 / 4000.0) * rng.random_range(0.99..1.01);
-        Sample { time: time as u64, ..sample(ix, drawn(&mut rng)) }
-    }).collect::<Vec<_>>());
+    let made = profile(
+        4,
+        (0..4000)
+            .map(|ix| {
+                time += PERIOD as f64 * (1.0 + 0.05 * ix as f64 / 4000.0) * rng.random_range(0.99..1.01);
+                Sample { time: time as u64, ..sample(ix, drawn(&mut rng)) }
+            })
+            .collect::<Vec<_>>(),
+    );
     assert_eq!(of(&found(&made), Kind::Speed), [None]);
     // interruptions of the thread are not the processor's speed
     let mut time = 0;
-    let waited = profile(4, (0..4000).map(|ix| {
-        let waits = rng.random_bool(0.4 * ix as f64 / 4000.0);
-        time += if waits { 9 * PERIOD } else { PERIOD };
-        Sample { time, ..sample(ix, drawn(&mut rng)) }
-    }).collect::<Vec<_>>());
+    let waited = profile(
+        4,
+        (0..4000)
+            .map(|ix| {
+                let waits = rng.random_bool(0.4 * ix as f64 / 4000.0);
+                time += if waits { 9 * PERIOD } else { PERIOD };
+                Sample { time, ..sample(ix, drawn(&mut rng)) }
+            })
+            .collect::<Vec<_>>(),
+    );
     assert!(of(&found(&waited), Kind::Speed).is_empty());
 }
 
@@ -130,19 +148,29 @@ fn an_event_that_comes_slower_as_the_processor_gets_hot_is_found() {
 fn processors_that_differ_are_found() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(9);
     // the thread moves every 500 samples; one processor waits longer for memory, in function 3
-    let made = profile(4, (0..8000).map(|ix| {
-        let cpu = ix as u32 / 500 % 2;
-        let slow = cpu == 1 && rng.random_bool(0.15);
-        Sample { cpu, ..sample(ix, if slow { 3 } else { drawn(&mut rng) }) }
-    }).collect::<Vec<_>>());
+    let made = profile(
+        4,
+        (0..8000)
+            .map(|ix| {
+                let cpu = ix as u32 / 500 % 2;
+                let slow = cpu == 1 && rng.random_bool(0.15);
+                Sample { cpu, ..sample(ix, if slow { 3 } else { drawn(&mut rng) }) }
+            })
+            .collect::<Vec<_>>(),
+    );
     assert!(of(&found(&made), Kind::Processors).contains(&Some(3)));
     // one processor runs faster
     let mut time = 0;
-    let made = profile(4, (0..8000).map(|ix| {
-        let cpu = ix as u32 / 500 % 2;
-        time += PERIOD + 3000 * u64::from(cpu) + rng.random_range(0..2000);
-        Sample { cpu, time, ..sample(ix, drawn(&mut rng)) }
-    }).collect::<Vec<_>>());
+    let made = profile(
+        4,
+        (0..8000)
+            .map(|ix| {
+                let cpu = ix as u32 / 500 % 2;
+                time += PERIOD + 3000 * u64::from(cpu) + rng.random_range(0..2000);
+                Sample { cpu, time, ..sample(ix, drawn(&mut rng)) }
+            })
+            .collect::<Vec<_>>(),
+    );
     assert!(of(&found(&made), Kind::Processors).contains(&None));
 }
 
@@ -254,7 +282,8 @@ fn cells(seed: u64, same: u32) -> Cells {
     let mut places: Vec<(usize, Vec<u32>)> = (0..40).map(|ix| (ix / 20, vec![0; 20])).collect();
     for run in 0..20 {
         for (ix, at) in fixed.iter().enumerate() {
-            let at = if (ix as u32 % 10) < same { *at } else { (rng.random::<f64>().powi(2) * 40.0) as usize };
+            let at =
+                if (ix as u32 % 10) < same { *at } else { (rng.random::<f64>().powi(2) * 40.0) as usize };
             places[at].1[run] += 1;
         }
     }

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 use skidconv::stat::distribution::{chi_squared, fisher, normal, student};
+use skidconv::stat::{Asked, density, trend};
 use skidconv::stat::{
     Cells, Group, Interval, Point, Summary, bias, bootstrap, compare, interval, observe, project, welch,
 };
-use skidconv::stat::{Asked, density, trend};
 
 fn reference() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/stat/reference.json");
@@ -42,9 +42,8 @@ fn samples() -> Vec<(String, Vec<f64>, Value)> {
 #[test]
 fn quantiles_and_tails_are_right() {
     let quantiles = &reference()["quantiles"];
-    let rows = |name: &str| -> Vec<Vec<f64>> {
-        quantiles[name].as_array().unwrap().iter().map(numbers).collect()
-    };
+    let rows =
+        |name: &str| -> Vec<Vec<f64>> { quantiles[name].as_array().unwrap().iter().map(numbers).collect() };
     for row in rows("t") {
         near(student::coverage_factor(row[0], row[1]), row[2], 1e-6);
         near(student::two_sided(row[2], row[1]), 1.0 - row[0], 1e-6);
@@ -88,7 +87,9 @@ fn means_deviations_and_their_intervals_are_right() {
 fn bootstrap_intervals_are_those_of_scipy() {
     for (name, values, of) in samples() {
         let ours = bootstrap(&values, 40_000, 0.95, 1);
-        for (ours, theirs) in [(ours.mean, &of["bootstrap_mean"]), (ours.deviation, &of["bootstrap_deviation"])] {
+        for (ours, theirs) in
+            [(ours.mean, &of["bootstrap_mean"]), (ours.deviation, &of["bootstrap_deviation"])]
+        {
             for (ours, theirs) in [(ours.percentile, &theirs["percentile"]), (ours.bca, &theirs["bca"])] {
                 let length = numbers(theirs)[1] - numbers(theirs)[0];
                 println!("{name}: {:.3} to {:.3}, SciPy {theirs}", ours.low, ours.high);

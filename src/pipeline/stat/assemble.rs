@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::StatOptions;
 use super::collect::{EventRun, Name, OTHER, Run};
 use super::table::Known;
-use super::StatOptions;
 use crate::report::uncertainty::{Compared, EventUncertainty, InRuns, Projected, Uncertainty};
 use crate::stat::{self, Bias, Cells, Finding, Group, Kind, Point, Refusal, Table, adjusted};
 
@@ -19,7 +19,8 @@ pub fn assemble(runs: &[Run], against: &[Run], known: &Known, options: &StatOpti
         warnings.extend(run.warnings.iter().map(|warning| format!("{}: {warning}", path(run))));
     }
     for name in known.calls.keys().chain(known.expected.keys()) {
-        let has = |run: &Run| run.events.iter().any(|e| e.counts.keys().any(|(_, function)| function == name));
+        let has =
+            |run: &Run| run.events.iter().any(|e| e.counts.keys().any(|(_, function)| function == name));
         if !runs.iter().any(has) {
             warnings.push(format!("no function with samples is called {name}"));
         }
@@ -39,13 +40,7 @@ fn of_event<'a>(runs: &'a [Run], event: &str) -> Vec<&'a EventRun> {
     runs.iter().filter_map(|run| run.events.iter().find(|of| of.event == event)).collect()
 }
 
-fn event(
-    name: &str,
-    all: &[Run],
-    against: &[Run],
-    known: &Known,
-    options: &StatOptions,
-) -> EventUncertainty {
+fn event(name: &str, all: &[Run], against: &[Run], known: &Known, options: &StatOptions) -> EventUncertainty {
     let (runs, others) = (of_event(all, name), of_event(against, name));
     let periods: BTreeSet<Option<u64>> = runs.iter().chain(&others).map(|run| run.period).collect();
     let period = (periods.len() == 1).then(|| periods.first().copied().flatten()).flatten();
@@ -94,9 +89,8 @@ fn told_apart(runs: &[&EventRun], others: &[&EventRun], known: &Known, most: usi
     order.sort_by_key(|(name, n)| (std::cmp::Reverse(*n), *name));
     // less than a sample a run comes and goes
     let all = (runs.len() + others.len()) as u64;
-    let kept = |(rank, (name, n)): &(usize, &(&Name, u64))| {
-        (*rank < most && *n >= all) || known.names(&name.1)
-    };
+    let kept =
+        |(rank, (name, n)): &(usize, &(&Name, u64))| (*rank < most && *n >= all) || known.names(&name.1);
     let mut names: Vec<Name> =
         order.iter().enumerate().filter(kept).map(|(_, (name, _))| (*name).clone()).collect();
     if names.len() < order.len() {
@@ -174,13 +168,7 @@ fn cells(runs: &[&EventRun]) -> Cells {
     Cells { places: places.into_iter().map(|(place, counts)| (numbers[&place.0], counts)).collect() }
 }
 
-fn refusals(
-    runs: &[&EventRun],
-    set: &Group,
-    table: &Table,
-    in_runs: &[InRuns],
-    bias: &Bias,
-) -> Vec<Refusal> {
+fn refusals(runs: &[&EventRun], set: &Group, table: &Table, in_runs: &[InRuns], bias: &Bias) -> Vec<Refusal> {
     let mut refusals: Vec<Refusal> = bias.refusal().into_iter().collect();
     let aliased = in_runs.iter().find(|found| found.kind == Kind::Aliasing);
     refusals.extend(aliased.map(|found| Refusal::Aliasing { runs: found.runs, of: runs.len() }));
@@ -199,7 +187,9 @@ fn by_period(runs: &[&EventRun], set: &Group) -> Option<Refusal> {
     for (ix, run) in runs.iter().enumerate() {
         periods.entry(run.period?).or_default().push(ix);
     }
-    let share = |values: &[f64], ix: usize| if set.shares { values[ix] } else { values[ix] / set.totals[ix].max(1.0) };
+    let share = |values: &[f64], ix: usize| {
+        if set.shares { values[ix] } else { values[ix] / set.totals[ix].max(1.0) }
+    };
     let of = |values: &Vec<f64>| {
         let groups: Vec<Vec<f64>> =
             periods.values().map(|runs| runs.iter().map(|&ix| share(values, ix)).collect()).collect();

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use super::table::Known;
 use super::StatOptions;
+use super::table::Known;
 use crate::code::decode;
 use crate::export::{ImageNames, Names, basename, plain};
 use crate::image::{Location, Svma, Wholesym};
@@ -203,9 +203,8 @@ impl Collect<'_> {
     fn told_apart(&self, by_number: &[u64], name: &dyn Fn(usize) -> Name) -> (Vec<Name>, Vec<u32>) {
         let mut order: Vec<usize> = (0..by_number.len()).filter(|&n| by_number[n] > 0).collect();
         order.sort_by_key(|&n| (std::cmp::Reverse(by_number[n]), name(n)));
-        let kept = |(rank, n): &(usize, &usize)| {
-            *rank < self.options.functions || self.known.names(&name(**n).1)
-        };
+        let kept =
+            |(rank, n): &(usize, &usize)| *rank < self.options.functions || self.known.names(&name(**n).1);
         let kept: Vec<usize> = order.iter().enumerate().filter(kept).map(|(_, n)| *n).collect();
         let mut names: Vec<Name> = kept.iter().map(|&n| name(n)).collect();
         let mut of_number = vec![names.len() as u32; by_number.len()];
@@ -253,7 +252,9 @@ impl Collect<'_> {
             *samples.entry(cell.at.svma.0).or_default() += cell.samples;
         }
         let (mut sites, mut at) = (Vec::new(), 0);
-        while let Some(inst) = bytes.get(at..).and_then(|rest| decode(bits, function.start.0 + at as u64, rest)) {
+        while let Some(inst) =
+            bytes.get(at..).and_then(|rest| decode(bits, function.start.0 + at as u64, rest))
+        {
             let address = function.start.0 + at as u64;
             sites.push((address, samples.get(&address).copied().unwrap_or(0)));
             at += usize::from(inst.len);

@@ -9,6 +9,7 @@ mod pool;
 mod table;
 
 pub use collect::{Name, Run, collect};
+pub use pool::pool;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -90,8 +91,8 @@ pub enum Error {
     Unlike {
         /// The recording.
         path: PathBuf,
-        /// In what it differs from the first.
-        why: String,
+        /// In what it differs from the others.
+        why: crate::perfdata::Unlike,
     },
 }
 
@@ -106,12 +107,14 @@ pub fn stat(options: &StatOptions, progress: &dyn Progress) -> Result<Uncertaint
     let against = collect_all(&options.against, options, &known, progress)?;
     let told = assemble::assemble(&runs, &against, &known, options);
     write(&told, options)?;
-    if options.pooled.is_some() {
+    if let Some(to) = &options.pooled {
         let refusals: Vec<&Refusal> = told.events.iter().flat_map(|event| &event.refusals).collect();
         if !refusals.is_empty() && !options.force {
             let reasons: Vec<String> = refusals.iter().map(ToString::to_string).collect();
             return Err(Error::Refused { reasons: reasons.join("; ") });
         }
+        let existing = if options.force { Existing::Replace } else { Existing::Refuse };
+        pool(&options.runs, (to, existing))?;
     }
     Ok(told)
 }
@@ -142,7 +145,11 @@ fn write(told: &Uncertainty, options: &StatOptions) -> Result<(), Error> {
         std::fs::create_dir_all(folder).map_err(failed)?;
         for (name, plot) in svg::files(told) {
             let path = folder.join(name);
-            outputs.push(Output::staged(&path, Existing::Replace, |out| Ok(out.write_all(plot.as_bytes())?))?);
+            outputs.push(Output::staged(
+                &path,
+                Existing::Replace,
+                |out| Ok(out.write_all(plot.as_bytes())?),
+            )?);
         }
     }
     Ok(outputs.into_iter().try_for_each(Output::commit)?)

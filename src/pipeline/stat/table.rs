@@ -33,7 +33,10 @@ pub fn read(path: Option<&Path>, column: &str) -> Result<Numbers, Error> {
     let headers = reader.headers().map_err(failed)?.clone();
     let at = |name: &str| headers.iter().position(|header| header == name);
     let (Some(function), Some(number)) = (at("function"), at(column)) else {
-        return Err(value(1, "needs a header with the columns function and calls (--calls) or expected (--expect)"));
+        return Err(value(
+            1,
+            "needs a header with the columns function and calls (--calls) or expected (--expect)",
+        ));
     };
     let mut numbers = Numbers::new();
     for record in reader.records() {

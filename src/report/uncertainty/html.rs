@@ -48,7 +48,8 @@ fn head(told: &Uncertainty) -> String {
     );
     for (ix, event) in told.events.iter().enumerate() {
         let samples = counted(event.samples, "sample");
-        let _ = write!(html, "<button data-event={ix}>{}<small>{samples}</small></button>", escape(&event.event));
+        let _ =
+            write!(html, "<button data-event={ix}>{}<small>{samples}</small></button>", escape(&event.event));
     }
     for warning in &told.warnings {
         let _ = write!(html, "<p class=warn>{}</p>", escape(warning));
@@ -79,7 +80,11 @@ fn findings(event: &EventUncertainty) -> String {
         let name = name.map(|name| format!("<b>{}</b> ", escape(name))).unwrap_or_default();
         let p = finding.probability.map(|p| format!(" ({})", text::probability(p))).unwrap_or_default();
         let kind = finding.kind.name();
-        format!("<p><span class=warn>{how_often}{kind}</span>: {name}{}{}</p>", escape(&finding.text), escape(&p))
+        format!(
+            "<p><span class=warn>{how_often}{kind}</span>: {name}{}{}</p>",
+            escape(&finding.text),
+            escape(&p)
+        )
     };
     let mut html = String::new();
     for finding in event.findings() {
@@ -129,7 +134,8 @@ fn table(event: &EventUncertainty) -> String {
     );
     for ix in 0..event.names.len() {
         let (image, function) = &event.names[ix];
-        let _ = write!(html, "<tr><td class=name>{}</td><td class=dim>{}</td>", escape(function), escape(image));
+        let _ =
+            write!(html, "<tr><td class=name>{}</td><td class=dim>{}</td>", escape(function), escape(image));
         if let Some(single) = &event.single {
             let f = &single.functions[ix];
             html += &cell(f.count as f64);

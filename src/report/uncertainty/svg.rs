@@ -51,7 +51,11 @@ pub(super) fn plots(event: &EventUncertainty, confidence: f64) -> Vec<Plot> {
         largest.sort_by(|a, b| table.functions[*b].summary.mean.total_cmp(&table.functions[*a].summary.mean));
         for &ix in largest.iter().take(FUNCTIONS) {
             let (of, name) = (&table.functions[ix], event.name(ix));
-            add(format!("density-{ix}"), format!("{name}: density, mean with its interval"), plots::density(of));
+            add(
+                format!("density-{ix}"),
+                format!("{name}: density, mean with its interval"),
+                plots::density(of),
+            );
             add(format!("runs-{ix}"), format!("{name}: run by run"), plots::scatter(&group.values[ix], of));
             let lags = plots::autocorrelation(&of.lags, of.summary.n as f64);
             add(format!("autocorrelation-{ix}"), format!("{name}: autocorrelation of runs"), lags);

@@ -102,7 +102,8 @@ fn runs(event: &EventUncertainty, group: &Group, table: &Table, confidence: f64,
         "mean", "± U", "share", "sd", format!("{:.0} %", 100.0 * confidence), "IQR/1.349", "√N", "multin."
     ));
     text.push('\n');
-    let unit: f64 = if group.shares { 1.0 } else { group.totals.iter().sum::<f64>() / group.totals.len() as f64 };
+    let unit: f64 =
+        if group.shares { 1.0 } else { group.totals.iter().sum::<f64>() / group.totals.len() as f64 };
     for (ix, f) in table.functions.iter().enumerate() {
         let quantised = match (known, f.predicted.quantisation) {
             (false, _) => String::new(),
@@ -165,7 +166,8 @@ fn differences(compared: &Compared, style: &Style) -> String {
     let mut text = format!("\n{}\n", style.bold(&format!("difference: {a} runs → {b} runs")));
     text += &style.dim(&format!(" {:>9} {:>9} {:>20} {:>11}\n", "A", "B", "B − A", "p'"));
     for d in &compared.functions {
-        let change = format!("{} ± {}", number(d.welch.difference), number(d.interval.high - d.welch.difference));
+        let change =
+            format!("{} ± {}", number(d.welch.difference), number(d.interval.high - d.welch.difference));
         let change = format!("{change:>20}");
         let change = if d.probability < SIGNIFICANT { style.bold(&change) } else { change };
         let p = probability(d.probability).replace("p' ", "").replace("= ", "");
@@ -212,7 +214,9 @@ fn pooling(event: &EventUncertainty, style: &Style) -> String {
     match &event.refusals[..] {
         [] => {
             let caution = match bias.differing < Kind::FALSE_ALARMS {
-                true => ", but runs differ by more than sampling alone: the pool's uncertainty is that of the means above",
+                true => {
+                    ", but runs differ by more than sampling alone: the pool's uncertainty is that of the means above"
+                }
                 false => "",
             };
             let period = match event.period {

@@ -99,7 +99,11 @@ impl Axes {
     /// Words below the horizontal axis.
     pub(super) fn label(&mut self, x: f64, text: &str) {
         let (x, y) = (self.at_x(x), HEIGHT + 6.0 + 15.0);
-        let _ = write!(self.svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text>", escape(text));
+        let _ = write!(
+            self.svg,
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text>",
+            escape(text)
+        );
     }
 
     /// Words at a point.

@@ -37,7 +37,11 @@ pub(super) fn deviations(event: &EventUncertainty, table: &Table) -> Option<Stri
     let shown = &table.functions[..table.functions.len().min(COLUMNS)];
     let models = |f: &Observed| {
         let p = f.predicted;
-        [Some(("√N", p.gprof)), Some(("multinomial", p.multinomial)), p.quantisation.map(|q| ("quantisation", q))]
+        [
+            Some(("√N", p.gprof)),
+            Some(("multinomial", p.multinomial)),
+            p.quantisation.map(|q| ("quantisation", q)),
+        ]
     };
     let all = shown.iter().flat_map(|f| {
         let ends = [f.summary.deviation, f.bootstrap.deviation.bca.low, f.bootstrap.deviation.bca.high];
