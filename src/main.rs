@@ -6,10 +6,11 @@ mod terminal;
 
 use anyhow::Context;
 use clap::Parser;
-use cli::{Action, Show, When};
+use cli::{Action, Show, Tables, When};
 use skidconv::options::{Annotate, Options, is_stdout};
 use skidconv::pipeline;
-use skidconv::report::{annotate, diff, text, uncertainty};
+use skidconv::pipeline::stat::StatOptions;
+use skidconv::report::{annotate, diff, ibs, text, uncertainty};
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -44,16 +45,8 @@ fn act(action: Action) -> anyhow::Result<()> {
             let style = text::Style { functions: rows, ..terminal::style(true, show.color) };
             Ok(terminal::page(&compare(a, b, all, &style)?, show)?)
         }
-        Action::Stat { options, color } => {
-            let told = pipeline::stat::stat(&options, &bars::Bars::new(options.runs.len() > 1))?;
-            let text = uncertainty::text::render(&told, &terminal::style(true, color));
-            let on_stdout =
-                [&options.csv, &options.html].iter().all(|to| to.as_deref().is_none_or(|to| !is_stdout(to)));
-            match on_stdout {
-                true => Ok(io::stdout().write_all(text.as_bytes())?),
-                false => Ok(io::stderr().write_all(text.as_bytes())?),
-            }
-        }
+        Action::Stat { options, color } => uncertain(&options, color),
+        Action::Ibs { options, tables } => sample_tables(&options, tables),
         Action::Completions(shell) => Ok(cli::generate::completions(shell)?),
         Action::Man(folder) => cli::generate::man(&folder)
             .with_context(|| format!("cannot write manual pages: {}", folder.display())),
@@ -87,11 +80,45 @@ fn list(options: &Options, show: Show) -> anyhow::Result<()> {
     Ok(terminal::page(text.trim_start_matches('\n'), show)?)
 }
 
+fn sample_tables(options: &Options, how: Tables) -> anyhow::Result<()> {
+    let show = Show::new(how.no_pager, how.color);
+    if how.dump {
+        return Ok(pipeline::ibs::dump(options, &mut io::BufWriter::new(io::stdout().lock()))?);
+    }
+    let sampled = pipeline::ibs::ibs(options, &bars::Bars::new(false))?;
+    let style = text::Style { functions: how.functions, ..terminal::style(true, how.color) };
+    let shown = match &options.annotate {
+        _ if options.uses_stdout() => return Ok(()),
+        Some(Annotate::Function(name)) => {
+            let shown = ibs::listings(&sampled, how.all, &style);
+            anyhow::ensure!(
+                !shown.is_empty(),
+                "no function with samples and code is called {name}: see skidconv ibs"
+            );
+            shown
+        }
+        _ => ibs::functions(&sampled, how.all, &style),
+    };
+    Ok(terminal::page(shown.trim_start_matches('\n'), show)?)
+}
+
 fn compare(a: &Options, b: &Options, all: bool, style: &text::Style) -> anyhow::Result<String> {
     let [of_a, of_b] =
         [pipeline::run(a, &bars::Bars::new(false))?, pipeline::run(b, &bars::Bars::new(false))?];
     let names = (of_a.report.input.as_str(), of_b.report.input.as_str());
     Ok(diff::render(&diff::compare(side(&of_a), side(&of_b)), names, all, style))
+}
+
+/// Where the table or the page has the standard output, the text goes to the standard error.
+fn uncertain(options: &StatOptions, color: When) -> anyhow::Result<()> {
+    let told = pipeline::stat::stat(options, &bars::Bars::new(options.runs.len() > 1))?;
+    let on_stdout =
+        [&options.csv, &options.html].iter().all(|to| to.as_deref().is_none_or(|to| !is_stdout(to)));
+    let text = uncertainty::text::render(&told, &terminal::style(on_stdout, color));
+    match on_stdout {
+        true => Ok(io::stdout().write_all(text.as_bytes())?),
+        false => Ok(io::stderr().write_all(text.as_bytes())?),
+    }
 }
 
 fn side(done: &pipeline::Done) -> diff::Side<'_> {

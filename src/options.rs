@@ -6,46 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How regions of hot code are solved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Solver {
-    /// Gibbs sampling, with the fallbacks of a region that does not mix.
-    #[default]
-    Gibbs,
-    /// The posterior's mode by argmin.
-    Argmin,
-    /// Flow conservation only.
-    Flow,
-    /// Flow conservation, and what time says of executions.
-    Timed,
-    /// The formulation of *Can We Trust Profiling Results?* (ICS'19), done literally.
-    Ics,
-    /// Baseline: the mean of each block's samples.
-    Mean,
-    /// Baseline: LLVM's profile inference, with the compiler's costs.
-    Profi,
-    /// Baseline: LLVM's profile inference, with BOLT's costs.
-    Bolt,
-    /// Baseline: GCC's minimum-cost smoothing of counts.
-    Mcf,
-}
-
-impl std::fmt::Display for Solver {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Solver::Gibbs => "gibbs",
-            Solver::Argmin => "argmin",
-            Solver::Flow => "flow",
-            Solver::Timed => "timed",
-            Solver::Ics => "ics",
-            Solver::Mean => "mean",
-            Solver::Profi => "profi",
-            Solver::Bolt => "bolt",
-            Solver::Mcf => "mcf",
-        })
-    }
-}
+pub use crate::solve::Solver;
 
 /// One run. For a path of an output, `-` is the standard output.
 #[derive(Clone, Debug, Default)]
@@ -58,12 +19,14 @@ pub struct Options {
     pub symfs: Vec<PathBuf>,
     /// Tarballs of `perf archive` to look for binaries in.
     pub archives: Vec<PathBuf>,
-    /// A list of the recorded kernel's symbols.
+    /// The recorded kernel's symbols: a list as `/proc/kallsyms` has them, or its image.
     pub kallsyms: Option<PathBuf>,
     /// Whether servers may be asked for binaries and debug files.
     pub debuginfod: bool,
     /// One row per instruction.
     pub csv: Option<PathBuf>,
+    /// One row per function, of the tables of sampled fetches, ops and accesses.
+    pub functions_csv: Option<PathBuf>,
     /// pprof's profile.proto, gzipped.
     pub pprof: Option<PathBuf>,
     /// Firefox Profiler's processed profile.
@@ -155,7 +118,7 @@ impl Options {
 
     /// The outputs beside the recording, in the order they are written.
     pub fn side_outputs(&self) -> impl Iterator<Item = &Path> {
-        let tables = [&self.csv, &self.parquet, &self.parquet_samples];
+        let tables = [&self.csv, &self.functions_csv, &self.parquet, &self.parquet_samples];
         let samples = [
             &self.pprof,
             &self.firefox,

@@ -4,9 +4,11 @@ mod common;
 mod diff;
 mod fix;
 pub mod generate;
+mod ibs;
 mod report;
 mod stat;
 
+pub use ibs::Tables;
 pub use report::{Show, When};
 
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
@@ -57,6 +59,14 @@ enum Command {
     /// aliasing with the sampling period, dependent samples, drift, attraction to some addresses, losses.
     #[command(after_help = stat::EXAMPLE, after_long_help = stat::EXAMPLE)]
     Stat(stat::Stat),
+    /// Show what single instructions did: AMD's sampled fetches and ops (IBS), and sampled accesses to memory
+    ///
+    /// The recording needs the registers of each sample: `perf record --raw-samples -e ibs_op// -e ibs_fetch//`. Fetches are
+    /// counted as killed, completed, aborted, and by what they missed; ops as branches, loads and stores, and by what they
+    /// missed and for how long. Accesses of `perf mem record` get such a table of any processor, and samples of counters
+    /// stand beside them.
+    #[command(after_help = ibs::EXAMPLE, after_long_help = ibs::EXAMPLE)]
+    Ibs(ibs::Ibs),
     /// Write a shell's completions to standard output
     Completions(generate::Completions),
     /// Write the manual pages into a folder
@@ -109,6 +119,13 @@ pub enum Action {
         /// When to use colours.
         color: When,
     },
+    /// Show tables of sampled fetches, ops and accesses.
+    Ibs {
+        /// Of what.
+        options: Options,
+        /// How.
+        tables: Tables,
+    },
     /// Write a shell's completions.
     Completions(clap_complete::Shell),
     /// Write manual pages into a folder.
@@ -125,6 +142,7 @@ impl Cli {
             Command::Annotate(annotate) => Ok(annotate.action()),
             Command::Diff(diff) => Ok(diff.action()),
             Command::Stat(stat) => Ok(stat.action()),
+            Command::Ibs(ibs) => ibs.action(),
             Command::Completions(of) => Ok(Action::Completions(of.shell)),
             Command::Man(into) => Ok(Action::Man(into.folder)),
         };

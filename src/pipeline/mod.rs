@@ -4,17 +4,22 @@ mod audience;
 mod classify;
 mod correct;
 mod equal;
+mod evidence;
 mod finish;
 mod fit;
 mod fold;
+pub mod ibs;
+mod intervals;
 pub mod linking;
 mod listings;
 mod loops;
+mod moves;
 mod second;
 pub mod stat;
 mod summary;
 pub mod survey;
 mod tally;
+mod verdicts;
 
 pub use crate::options::{Options, Solver};
 

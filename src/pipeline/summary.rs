@@ -98,6 +98,8 @@ pub fn report(
         "have callers in user space that later records tell, which are kept there but left out of stacks",
     );
     warn(second.stuck, "could not be moved where they belong and were left where they stand");
+    let nameless = nameless(survey, context);
+    warnings.extend(survey.images.complaints());
     Report {
         version: env!("CARGO_PKG_VERSION").into(),
         corrected: options.correct,
@@ -113,7 +115,7 @@ pub fn report(
         events,
         regions: correction.regions.clone(),
         missing: missing(survey),
-        nameless: nameless(survey, context),
+        nameless,
         warnings,
     }
 }
@@ -144,9 +146,12 @@ fn event(
 
 /// Whose samples are told as one: a function's, by its first address, or all of a binary without names.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Holder {
+pub enum Holder {
+    /// A function's.
     Function(Location),
+    /// A binary's.
     Image(ImageId),
+    /// Nobody's.
     Nowhere,
 }
 
@@ -204,7 +209,7 @@ fn functions(
 }
 
 /// Who holds the samples at `spot`. Code that is no file, such as the kernel's, has its functions in lists of symbols.
-fn holder(survey: &Survey, spot: Spot, context: &mut Context<'_>) -> Holder {
+pub fn holder(survey: &Survey, spot: Spot, context: &mut Context<'_>) -> Holder {
     let Spot::At(at) = spot else { return Holder::Nowhere };
     let start = match survey.images.get(at.image).function_at(at.svma) {
         Some(function) => Some(function.start),
@@ -241,7 +246,7 @@ fn share(holder: Holder, holding: &Holding, total: f64, context: &mut Context<'_
 }
 
 /// Binaries with samples that were not found.
-fn missing(survey: &Survey) -> Vec<MissingImage> {
+pub fn missing(survey: &Survey) -> Vec<MissingImage> {
     let mut samples: BTreeMap<ImageId, u64> = BTreeMap::new();
     for cell in &survey.cells {
         *samples.entry(cell.at.image).or_default() += cell.samples;
