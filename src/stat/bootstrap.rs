@@ -88,10 +88,10 @@ fn bias(sorted: &[f64], estimate: f64) -> f64 {
 fn acceleration(values: &[f64], statistic: fn(&[f64]) -> f64) -> f64 {
     let mut rest = values[1..].to_vec();
     let mut without = Vec::with_capacity(values.len());
-    for ix in 0..values.len() {
+    for (ix, value) in values.iter().enumerate() {
         without.push(statistic(&rest));
         if let Some(slot) = rest.get_mut(ix) {
-            *slot = values[ix];
+            *slot = *value;
         }
     }
     let center = mean(&without);

@@ -251,7 +251,7 @@ fn share(samples: &[Sample], function: usize) -> f64 {
 fn speed(profile: &Profile, found: &mut Vec<Finding>) {
     let Some(thread) = profile.series.threads(WINDOWS * WINDOW).into_iter().next() else { return };
     let windows = thread.chunks_exact(thread.len() / WINDOWS).take(WINDOWS);
-    let speeds: Vec<f64> = windows.filter_map(|window| median_speed(window)).collect();
+    let speeds: Vec<f64> = windows.filter_map(median_speed).collect();
     let Some(trend) = trend(&speeds) else { return };
     let change = trend.change / trend.mean.max(f64::MIN_POSITIVE);
     // less than a thousandth is the clock's

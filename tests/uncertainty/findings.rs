@@ -39,9 +39,12 @@ fn independent_samples_raise_no_alarm_but_by_chance() {
     let alarms = alarms(1000, |seed| {
         let mut made = independent(seed, 4000);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0xc0de);
-        // some on another processor, and a function with hot and cold instructions
-        let samples =
-            made.series.samples().iter().map(|s| Sample { cpu: (s.time / PERIOD / 400 % 2) as u32, ..*s });
+        // some on another processor, at times as exact as an interrupt's, and a function with hot and cold instructions
+        let samples = made.series.samples().to_vec().into_iter().map(|s| Sample {
+            cpu: (s.time / PERIOD / 400 % 2) as u32,
+            time: s.time + rng.random_range(0..PERIOD / 5),
+            ..s
+        });
         made.series = skidconv::stat::Series::new(samples.collect::<Vec<_>>());
         made.sites[1] = code(&mut rng, |rng, _| if rng.random_bool(0.2) { 300.0 } else { 1.0 });
         made
