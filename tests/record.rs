@@ -83,7 +83,7 @@ fn samples(data: &Path) -> Vec<(u64, u64)> {
 
 /// Samples as perf has them; `None` without perf.
 fn by_perf(data: &Path) -> Option<usize> {
-    let script = || perf(&["script", "-f", "-i", text(data), "-F", "ip"]);
+    let script = || perf(&["script", "-f", "-i", text(data), "-F", "tid"]);
     has_perf().then(|| script().out.lines().filter(|line| !line.trim().is_empty()).count())
 }
 
@@ -98,7 +98,7 @@ fn recordings_of_every_kind_have_as_many_samples_for_every_reader() {
     let folder = folder("record-kinds");
     let spin = compile(&folder, "spin", SPIN, &["-O1", "-pthread"]);
     let spin = text(&spin);
-    let mut other = Command::new(spin).arg("3000").spawn().unwrap();
+    let mut other = Command::new(spin).arg("600000").spawn().unwrap();
     let pid = other.id().to_string();
     let kinds: [(&str, &[&str], Option<i32>); 6] = [
         ("single", &["--", spin, "100"], Some(0)),
@@ -179,7 +179,8 @@ fn what_has_no_room_in_memory_is_told_as_lost() {
         }
     }
     assert!(lost > 0, "{seen} samples and none lost");
-    assert_eq!(seen + lost, WRITES);
+    // what is lost may be records of mappings as well
+    assert!((WRITES..WRITES + 50).contains(&(seen + lost)), "{seen} samples, {lost} lost");
     assert!(ran.err.contains("were lost"), "{}", ran.err);
 }
 

@@ -3,7 +3,12 @@
 use crate::choice::{Chosen, refused};
 use crate::error::Error;
 use crate::file::Described;
-use crate::sys::{Attr, Cpu, Event, Flags, Ring, Thread, raise_file_limit};
+use crate::names::SOFTWARE;
+use crate::records::{HEADER, header, kinds, word};
+use crate::sys::{Attr, Cpu, Event, Flags, Ring, Source, Thread, announce_on, raise_file_limit};
+
+/// `PERF_COUNT_SW_DUMMY`, which counts nothing.
+const DUMMY: u64 = 9;
 
 /// Open events. One ring a processor takes all that happens there.
 #[derive(Debug, Default)]
@@ -85,6 +90,26 @@ impl Opened {
     pub fn enable(&self) -> Result<(), Error> {
         let failed = Error::system("cannot switch events on");
         self.leaders.iter().try_for_each(Event::enable_group).map_err(failed)
+    }
+
+    /// What the kernel had no room for after it last wrote to the ring of each of `processors`, and so has not told: it does
+    /// with the next record there, which is made now. Rings have to be empty.
+    pub fn untold(&mut self, processors: &[u32]) -> u64 {
+        let mut lost = 0;
+        for ((ring, &owner), &cpu) in self.rings.iter_mut().zip(&self.owners).zip(processors) {
+            let mut attr = Attr::new(Source::Event { kind: SOFTWARE, config: [DUMMY, 0, 0, 0] });
+            attr.flags = Flags::COMM | Flags::EXCLUDE_KERNEL;
+            // where that is not allowed it stays untold
+            let Ok(event) = Event::open(&attr, Thread::Own, Cpu::Of(cpu), None) else { continue };
+            if event.set_output(&self.leaders[owner]).is_ok() && announce_on(cpu).is_ok() {
+                while let Some(record) = ring.next_record() {
+                    if let Some((kinds::LOST, ..)) = header(record) {
+                        lost += word(record, HEADER + 8).unwrap_or(0);
+                    }
+                }
+            }
+        }
+        lost
     }
 
     /// Switches all off, children's too.

@@ -9,7 +9,7 @@ use crate::machine::Machine;
 use crate::open::{Opened, described};
 use crate::plan::{Note, Plan, Target};
 use crate::random::Random;
-use crate::records::{kinds, record};
+use crate::records::{Body, Stamp, kinds, record};
 use crate::running;
 use crate::survey::Survey;
 use crate::sys::{Clock, Fields, Flags, INTERRUPTS, Launch, Poll, Signals, Thread, is_news, now, terminate};
@@ -41,7 +41,6 @@ pub struct Summary {
 pub fn run(plan: &Plan, tell: &mut dyn FnMut(&Note)) -> Result<Summary, Error> {
     let machine = Machine::this().map_err(Error::system("cannot tell what machine this is"))?;
     let (mut groups, notes) = choice::choose(plan)?;
-    notes.iter().for_each(&mut *tell);
     let signals = Signals::take(&INTERRUPTS).map_err(Error::system("cannot wait for signals"))?;
     let launch = plan.command().map(launch).transpose()?;
     if matches!(plan.target, Target::Command(_)) {
@@ -54,15 +53,17 @@ pub fn run(plan: &Plan, tell: &mut dyn FnMut(&Note)) -> Result<Summary, Error> {
         None => Source::Plain(Opened::all(&groups, &threads, &machine.online, plan.pages)?),
         Some(seed) => Source::Random(Random::open(&groups, &threads, &machine.online, seed)?),
     };
+    notes.iter().for_each(tell);
     let events = source.described(&groups);
     let mut file = DataFile::create(&plan.output, &events)?;
     before(plan, &events, &mut file)?;
-    let mut session = Session { plan, source, file, signals, child: None, status: None };
+    let (processors, child, status) = (&machine.online[..], None, None);
+    let mut session = Session { plan, processors, events: &events, source, file, signals, child, status };
     session.start(launch)?;
     let recorded = session.record();
     session.stop_child(recorded.is_err());
     recorded?;
-    session.finish(&machine, &groups, &events)
+    session.finish(&machine, &groups)
 }
 
 fn launch(words: &[std::ffi::OsString]) -> Result<Launch, Error> {
@@ -156,6 +157,8 @@ impl Source {
 
 struct Session<'a> {
     plan: &'a Plan,
+    processors: &'a [u32],
+    events: &'a [Described],
     source: Source,
     file: DataFile,
     signals: Signals,
@@ -198,7 +201,18 @@ impl Session<'_> {
         }
         self.source.disable();
         while self.round()? {}
-        Ok(())
+        self.tell_losses()
+    }
+
+    /// Losses at the very end, which no record of the kernel tells of.
+    fn tell_losses(&mut self) -> Result<(), Error> {
+        let Source::Plain(opened) = &mut self.source else { return Ok(()) };
+        let (lost, id) = (opened.untold(self.processors), opened.ids[0].first().copied());
+        let (Some(event), Some(id)) = (self.events.first(), id.filter(|_| lost > 0)) else { return Ok(()) };
+        let time = now(Clock::Monotonic).map_err(Error::system("cannot read a clock"))?;
+        let stamp = Stamp { time, id, ..Stamp::default() };
+        let record = Body::default().word(id).word(lost).record(kinds::LOST, 0, &event.attr, &stamp);
+        self.file.write(&record)
     }
 
     /// All that is there now; readers may put it in the order of time with what came before.
@@ -244,12 +258,8 @@ impl Session<'_> {
         }
     }
 
-    fn finish(
-        self,
-        machine: &Machine,
-        groups: &[Vec<Chosen>],
-        events: &[Described],
-    ) -> Result<Summary, Error> {
+    fn finish(self, machine: &Machine, groups: &[Vec<Chosen>]) -> Result<Summary, Error> {
+        let events = self.events;
         let survey =
             Survey::of(&self.file, events).map_err(Error::system("cannot read the recording again"))?;
         let features = sections(self.plan, machine, groups, events, &survey)?;
