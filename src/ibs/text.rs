@@ -285,7 +285,6 @@ fn unknown(registers: &[(&str, u64)], rest: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::ibs::{FETCH, OP, Processor, Raw, Tally};
 
     fn raw(capabilities: u32, registers: &[u64]) -> Vec<u8> {
