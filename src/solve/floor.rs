@@ -10,9 +10,11 @@ use super::laplace;
 use super::solver::Solver;
 use crate::skid::{Circulation, Rates};
 
-/// Variance of a Gaussian approximation over what its curvature says: models err where data do not. With 1, intervals covered
-/// 67 % of the executions of 42 recordings, with 5 to 10, 83 %.
+/// Variance of a Gaussian approximation over what its curvature says: models err where data do not. Intervals of 49 recordings
+/// cover 83 % of the executions with 8 as with 16, and 74 % of the instructions against 76 %.
 pub const DOUBT: f64 = 8.0;
+/// How often a draw without a walk is taken half as far.
+const NEARER: i32 = 8;
 /// Draws from a Gaussian approximation.
 pub const DRAWS: usize = 80;
 
@@ -32,10 +34,17 @@ pub fn flow(group: &Group, reason: String, seed: u64) -> Answer {
 pub fn timed(group: &Group, reason: String, seed: u64) -> Answer {
     let found = group.timed.as_ref().and_then(|z| Some((z, rates_at(group, z)?)));
     match found {
-        Some((z, rates)) => {
-            Answer::new(group, rates, conserved(group, z, TIMED, seed), Solver::Timed, reason)
-        }
+        Some((_, rates)) => Answer::new(group, rates, unmodelled(group, seed), Solver::Timed, reason),
         None => flow(group, reason, seed),
+    }
+}
+
+/// Draws of the walk without a model of skid: around the flow that samples and time agree on, or around flow conservation's.
+/// An answer under a model of skid has them among its own, for the model may be wrong.
+pub fn unmodelled(group: &Group, seed: u64) -> Vec<Rates> {
+    match &group.timed {
+        Some(z) => conserved(group, z, TIMED, seed),
+        None => conserved(group, &group.flow, FLOW, seed),
     }
 }
 
@@ -46,7 +55,7 @@ fn conserved(group: &Group, z: &[f64], belief: Belief, seed: u64) -> Vec<Rates> 
     let scatter = energy
         .residuals(z)
         .map_or(1.0, |r| 2.0 * value(&r) / (r.len() as f64 - 2.0 * z.len() as f64).max(1.0));
-    walks(group, &laplace::draws(&mut energy, z, DOUBT * scatter.max(1.0), DRAWS, seed))
+    around(group, z, &laplace::draws(&mut energy, z, DOUBT * scatter.max(1.0), DRAWS, seed))
 }
 
 /// The walk at each of `draws`.
@@ -54,6 +63,19 @@ pub fn walks(group: &Group, draws: &[Vec<f64>]) -> Vec<Rates> {
     let region = &group.model.region;
     let mut circulation = Circulation::new(region);
     draws.iter().filter_map(|z| circulation.rates(region, z, group.model.total())).collect()
+}
+
+/// The walk at each of `draws` around `z`, drawn nearer where there is none: a recursion that feeds itself more than it is
+/// fed.
+pub fn around(group: &Group, z: &[f64], draws: &[Vec<f64>]) -> Vec<Rates> {
+    let region = &group.model.region;
+    let mut circulation = Circulation::new(region);
+    let mut walk = |draw: &Vec<f64>| {
+        let nearer =
+            |k: i32| z.iter().zip(draw).map(|(z, d)| z + (d - z) * 0.5f64.powi(k)).collect::<Vec<_>>();
+        (0..NEARER).find_map(|k| circulation.rates(region, &nearer(k), group.model.total()))
+    };
+    draws.iter().filter_map(walk).collect()
 }
 
 /// The walk at parameters `z`.

@@ -11,7 +11,10 @@
 //! Refuted, by block distance over the cases of `benches/accuracy`: holds of other shapes (mispredict windows of 5 to 18
 //! cycles, bimodal ones) change the misfit at the truth by less than .005 or make it worse; means of several estimators gain
 //! nothing, for they err alike (.106 against .108 and .119); Student's t around the flow, or a wider prior, less than .003;
-//! samples believed block by block inside loops shorter than the skid (dispersion 5 instead of 500) .119 against .074.
+//! samples believed block by block inside loops shorter than the skid (dispersion 5 instead of 500) .119 against .074; a
+//! heavy-tailed prior of branches around their static prediction (Student's t, 1 to 3 degrees) .095 against .093. Even the best
+//! dispersion for each recording alone would leave .079 and .074: what is missing is in the model of time, not in its weight.
+//! Draws of the model of skid alone cover 76 % of executions, with those of flow and time among them 83 %.
 
 pub mod energy;
 mod linear;

@@ -5,14 +5,14 @@ use rayon::prelude::*;
 use super::answer::{Answer, Settings};
 use super::descend::minimise;
 use super::diagnose::{effective_size, split_r_hat};
-use super::floor::{DOUBT, DRAWS, flow, rates_at, timed, walks};
+use super::floor::{DOUBT, DRAWS, around, flow, rates_at, timed, unmodelled, walks};
 use super::gibbs::{Chain, Length, chain};
 use super::group::Group;
 use super::levenberg::Mode;
 use super::posterior::{Posterior, Trust};
 use super::solver::Solver;
 use super::{gate, ics, laplace, pool};
-use crate::skid::{Rates, Skid};
+use crate::skid::Skid;
 
 /// Chains per group.
 const CHAINS: usize = 4;
@@ -106,10 +106,9 @@ impl Bench<'_> {
             return Err(format!("chains did not mix: split R-hat {r_hat:.2}"));
         }
         let kept: Vec<Vec<f64>> = chains.iter().flat_map(|c| c.z.iter().cloned()).collect();
-        let (z, draws) = (mean(kept.iter()), walks(group, &kept));
         let reason = format!("{CHAINS} chains of {sweeps} sweeps mixed: split R-hat {r_hat:.2}");
-        let mut answer = from_draws(group, &z, draws, Solver::Gibbs, reason)
-            .ok_or("the mean of the chains has no flow")?;
+        let mut answer =
+            from_chains(group, &kept, reason, seed).ok_or("the mean of the chains has no flow")?;
         (answer.r_hat, answer.ess) = (Some(r_hat), Some(ess));
         Ok(answer)
     }
@@ -131,7 +130,8 @@ impl Bench<'_> {
             return timed(group, "no flow explains the samples".into(), seed);
         };
         let draws = laplace::draws(&mut posterior, &mode.z, DOUBT, DRAWS, seed);
-        let draws = walks(group, &draws);
+        let mut draws = around(group, &mode.z, &draws);
+        draws.extend(unmodelled(group, seed));
         let fallback = format!("the mode: {reason}");
         match rates_at(group, &mode.z) {
             Some(rates) => Answer::new(group, rates, draws, Solver::Argmin, fallback),
@@ -152,11 +152,15 @@ impl Bench<'_> {
     }
 }
 
-/// The mean of draws, with the walk at their mean parameters.
-fn from_draws(group: &Group, z: &[f64], draws: Vec<Rates>, solver: Solver, reason: String) -> Option<Answer> {
-    let mut rates = rates_at(group, z)?;
+/// The mean of `kept` parameters' walks, with the steps at their mean.
+fn from_chains(group: &Group, kept: &[Vec<f64>], reason: String, seed: u64) -> Option<Answer> {
+    let mut rates = rates_at(group, &mean(kept.iter()))?;
+    let mut draws = walks(group, kept);
     rates.blocks = mean(draws.iter().map(|draw| &draw.blocks));
-    Some(Answer::new(group, rates, draws, solver, reason))
+    let every = draws.len().div_ceil(DRAWS).max(1);
+    draws = draws.into_iter().step_by(every).collect();
+    draws.extend(unmodelled(group, seed));
+    Some(Answer::new(group, rates, draws, Solver::Gibbs, reason))
 }
 
 fn mean<'a>(draws: impl Iterator<Item = &'a Vec<f64>>) -> Vec<f64> {
