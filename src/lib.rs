@@ -9,6 +9,8 @@
 //! bytes ⇄    address  bytes → counts   numbers  one new   one file
 //! samples    → file   blocks  → model  only     ip each   per format
 //! ```
+//!
+//! Beside that path stands [`stat`]: how far the self times of one recording, or of many, can be trusted.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -26,3 +28,4 @@ pub mod options;
 pub mod pipeline;
 pub mod progress;
 pub mod report;
+pub mod stat;

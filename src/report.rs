@@ -11,6 +11,7 @@ pub mod ibs;
 pub mod listing;
 mod table;
 pub mod text;
+pub mod uncertainty;
 mod words;
 
 pub(crate) use words::brief;

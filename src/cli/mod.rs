@@ -6,6 +6,7 @@ mod fix;
 pub mod generate;
 mod ibs;
 mod report;
+mod stat;
 
 pub use ibs::Tables;
 pub use report::{Show, When};
@@ -51,6 +52,13 @@ enum Command {
     /// have the same build. Probabilities are adjusted for the number of comparisons (Šidák).
     #[command(after_help = diff::EXAMPLE, after_long_help = diff::EXAMPLE)]
     Diff(diff::Diff),
+    /// Show how far self times can be trusted: of one recording, or of many runs
+    ///
+    /// After NIST Technical Note 1826: what published models say of the standard deviation of sample counts, what is observed
+    /// between runs, with intervals by Student's t and by the bootstrap, and what speaks against either: fragmented self time,
+    /// aliasing with the sampling period, dependent samples, drift, attraction to some addresses, losses.
+    #[command(after_help = stat::EXAMPLE, after_long_help = stat::EXAMPLE)]
+    Stat(stat::Stat),
     /// Show what single instructions did: AMD's sampled fetches and ops (IBS), and sampled accesses to memory
     ///
     /// The recording needs the registers of each sample: `perf record --raw-samples -e ibs_op// -e ibs_fetch//`. Fetches are
@@ -104,6 +112,13 @@ pub enum Action {
         /// Whether to show what does not differ as well.
         all: bool,
     },
+    /// Show uncertainties.
+    Stat {
+        /// Of what.
+        options: Box<skidconv::pipeline::stat::StatOptions>,
+        /// When to use colours.
+        color: When,
+    },
     /// Show tables of sampled fetches, ops and accesses.
     Ibs {
         /// Of what.
@@ -126,6 +141,7 @@ impl Cli {
             Command::Report(report) => Ok(report.action()),
             Command::Annotate(annotate) => Ok(annotate.action()),
             Command::Diff(diff) => Ok(diff.action()),
+            Command::Stat(stat) => Ok(stat.action()),
             Command::Ibs(ibs) => ibs.action(),
             Command::Completions(of) => Ok(Action::Completions(of.shell)),
             Command::Man(into) => Ok(Action::Man(into.folder)),

@@ -22,6 +22,7 @@ mod layout;
 mod names;
 mod parts;
 mod patch;
+mod pool;
 mod reads;
 mod records;
 mod relocate;
@@ -45,6 +46,7 @@ pub use fields::{
 };
 pub use file::PerfFile;
 pub use patch::Patch;
+pub use pool::{Unlike, pool};
 pub use reads::Reads;
 pub use records::{Checkpoint, Record, Records};
 pub use rewrite::{Rewritten, rewrite, rewrite_stream};

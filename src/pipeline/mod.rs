@@ -15,6 +15,7 @@ mod listings;
 mod loops;
 mod moves;
 mod second;
+pub mod stat;
 mod summary;
 pub mod survey;
 mod tally;

@@ -5,7 +5,7 @@
 //! one under the other.
 
 mod code;
-mod draw;
+pub(super) mod draw;
 mod sampled;
 
 pub use sampled::write as write_sampled;

@@ -70,7 +70,7 @@ pub fn walks(group: &Group, draws: &[Vec<f64>]) -> Vec<Rates> {
 pub fn around(group: &Group, z: &[f64], draws: &[Vec<f64>]) -> Vec<Rates> {
     let region = &group.model.region;
     let mut circulation = Circulation::new(region);
-    let mut walk = |draw: &Vec<f64>| {
+    let walk = |draw: &Vec<f64>| {
         let nearer =
             |k: i32| z.iter().zip(draw).map(|(z, d)| z + (d - z) * 0.5f64.powi(k)).collect::<Vec<_>>();
         (0..NEARER).find_map(|k| circulation.rates(region, &nearer(k), group.model.total()))

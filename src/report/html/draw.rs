@@ -5,7 +5,7 @@ use crate::report::Model;
 use std::fmt::Write;
 
 /// Text that is only text: names come from binaries and recordings.
-pub(super) fn escape(text: &str) -> String {
+pub(in crate::report) fn escape(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for c in plain(text).chars() {
         match c {
@@ -90,7 +90,7 @@ pub(super) fn skid(model: &Model) -> String {
 }
 
 /// The next of 1, 2, 5, 10, … above `least`.
-fn step(least: f64) -> f64 {
+pub(in crate::report) fn step(least: f64) -> f64 {
     let decade = 10f64.powf(least.max(0.1).log10().floor());
     [1.0, 2.0, 5.0, 10.0].map(|m| m * decade).into_iter().find(|s| *s >= least).unwrap_or(10.0 * decade)
 }

@@ -1,0 +1,264 @@
+//! One recording, by functions.
+//!
+//! In: a recording. Out, per event: samples of each function and of each place, and what one run alone says. Its samples in
+//! order are held only meanwhile.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+use super::StatOptions;
+use super::table::Known;
+use crate::code::decode;
+use crate::export::{ImageNames, Names, basename, plain};
+use crate::image::{Location, Svma, Wholesym};
+use crate::options::Options;
+use crate::perfdata::{AttrIx, PerfFile};
+use crate::pipeline::linking::bitness;
+use crate::pipeline::survey::Survey;
+use crate::pipeline::{Error, check_damage, events, search};
+use crate::progress::Progress;
+use crate::stat::{self, Losses, Profile, Series, Single};
+
+/// A function: its binary's file name, and its own.
+pub type Name = (String, String);
+
+/// Stands for all functions that are not told apart.
+pub const OTHER: &str = "other";
+/// Functions whose instructions are looked at for attraction: those with so many samples.
+const CODE: u64 = 200;
+/// Longer functions are not decoded.
+const LONGEST: u64 = 1 << 16;
+
+/// A recording, read.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The recording.
+    pub path: PathBuf,
+    /// Its events that have samples.
+    pub events: Vec<EventRun>,
+    /// What was tolerated.
+    pub warnings: Vec<String>,
+}
+
+/// One event of a recording.
+#[derive(Clone, Debug)]
+pub struct EventRun {
+    /// Its name.
+    pub event: String,
+    /// Events between samples, if that is fixed.
+    pub period: Option<u64>,
+    /// Samples.
+    pub total: u64,
+    /// Samples of every function.
+    pub counts: BTreeMap<Name, u64>,
+    /// Samples of every place that is in a function.
+    pub places: BTreeMap<(Name, u64), u32>,
+    /// Functions told apart, hottest first, all others last.
+    pub names: Vec<Name>,
+    /// What the run alone says of them.
+    pub single: Single,
+    /// Samples kept in order less than all, if so.
+    pub left_out: u64,
+}
+
+/// Reads the recording of `reading`.
+pub fn collect(
+    reading: &Options,
+    options: &StatOptions,
+    known: &Known,
+    progress: &dyn Progress,
+) -> Result<Run, Error> {
+    let failed = |source| Error::Read { path: reading.input.clone(), source };
+    let file = PerfFile::open(&reading.input).map_err(failed)?;
+    let wanted = events(&file, &reading.events)?;
+    let survey = Survey::take(&file, search(reading, &[])?, progress).map_err(failed)?;
+    check_damage(reading, &survey)?;
+    let mut symbolizer = Wholesym::new()?;
+    let mut names = ImageNames::new(&survey.images, &mut symbolizer);
+    let mut functions = Functions::default();
+    survey.cells.iter().for_each(|cell| functions.note(&survey, cell.at, &mut names));
+    let mut series = series(&file, &survey, &functions).map_err(failed)?;
+    let collect = Collect { file: &file, survey: &survey, functions: &functions, options, known };
+    let events = (0..wanted.len())
+        .filter(|&ix| wanted[ix] && survey.events[ix].samples > 0)
+        .map(|ix| collect.event(AttrIx(ix as u32), std::mem::take(&mut series[ix])))
+        .collect();
+    let mut warnings: Vec<String> = survey.warnings.iter().map(ToString::to_string).collect();
+    warnings.extend(survey.losses.passed());
+    Ok(Run { path: reading.input.clone(), events, warnings })
+}
+
+/// Names by number, and the number of each place.
+#[derive(Default)]
+struct Functions {
+    names: Vec<Name>,
+    by_name: HashMap<Name, u32>,
+    by_place: HashMap<Location, u32>,
+    starts: HashMap<u32, Location>,
+}
+
+impl Functions {
+    fn note(&mut self, survey: &Survey, at: Location, names: &mut ImageNames<'_>) {
+        if self.by_place.contains_key(&at) {
+            return;
+        }
+        let symbol = names.function(at);
+        let image = plain(basename(&survey.images.get(at.image).path));
+        let function = symbol.as_ref().map_or_else(|| "[unknown]".into(), |symbol| plain(&symbol.name));
+        let number = self.named((image, function));
+        if let Some(symbol) = symbol {
+            self.starts.entry(number).or_insert(Location { svma: symbol.start, ..at });
+        }
+        self.by_place.insert(at, number);
+    }
+
+    fn named(&mut self, name: Name) -> u32 {
+        let next = self.names.len() as u32;
+        let number = *self.by_name.entry(name.clone()).or_insert(next);
+        if number == next {
+            self.names.push(name);
+        }
+        number
+    }
+}
+
+/// The samples of each event in order; the function after the last stands for what is nowhere.
+fn series(
+    file: &PerfFile,
+    survey: &Survey,
+    functions: &Functions,
+) -> Result<Vec<Series>, crate::perfdata::Error> {
+    let mut series = vec![Series::default(); file.attrs().len()];
+    let nowhere = functions.names.len() as u32;
+    let mut reads = crate::perfdata::Reads::default();
+    let mut records = file.records()?;
+    while let Some(record) = records.next()? {
+        let Some(sample) = file.sample(&record).ok().flatten() else { continue };
+        let place = survey.place(&record, &sample);
+        let function = place.and_then(|at| functions.by_place.get(&at)).copied().unwrap_or(nowhere);
+        reads.split(file, &sample, |attr, period| {
+            if let Some(series) = series.get_mut(attr.0 as usize) {
+                series.push(stat::Sample {
+                    function,
+                    time: sample.time.unwrap_or(0),
+                    cpu: sample.cpu.unwrap_or(0),
+                    thread: sample.tid,
+                    period,
+                });
+            }
+        });
+    }
+    series.iter_mut().for_each(Series::sort);
+    Ok(series)
+}
+
+struct Collect<'a> {
+    file: &'a PerfFile,
+    survey: &'a Survey,
+    functions: &'a Functions,
+    options: &'a StatOptions,
+    known: &'a Known,
+}
+
+impl Collect<'_> {
+    fn event(&self, attr: AttrIx, series: Series) -> EventRun {
+        let of = &self.file.attrs()[attr.0 as usize];
+        let event = &self.survey.events[attr.0 as usize];
+        let mut by_number = vec![0; self.functions.names.len() + 1];
+        let mut places = BTreeMap::new();
+        for cell in self.survey.cells.iter().filter(|cell| cell.attr == attr) {
+            let number = self.functions.by_place[&cell.at];
+            by_number[number as usize] += cell.samples;
+            let name = self.functions.names[number as usize].clone();
+            *places.entry((name, cell.at.svma.0)).or_default() += cell.samples as u32;
+        }
+        let placed: u64 = by_number.iter().sum();
+        by_number[self.functions.names.len()] += event.samples.saturating_sub(placed);
+        let name = |number: usize| {
+            let nowhere = || (String::new(), "[unknown]".to_owned());
+            self.functions.names.get(number).cloned().unwrap_or_else(nowhere)
+        };
+        let mut counts = BTreeMap::new();
+        for (number, n) in by_number.iter().enumerate().filter(|(_, n)| **n > 0) {
+            *counts.entry(name(number)).or_default() += *n;
+        }
+        let (names, of_number) = self.told_apart(&by_number, &name);
+        let left_out = series.left_out;
+        let profile = self.profile(attr, &names, &of_number, &by_number, series);
+        let single = stat::single(&profile, &self.options.asked);
+        let period = (!of.freq && of.sample_period > 0).then_some(of.sample_period);
+        EventRun {
+            event: plain(&of.name),
+            period,
+            total: event.samples,
+            counts,
+            places,
+            names,
+            single,
+            left_out,
+        }
+    }
+
+    /// The functions with the most samples and those that a table names; for each number its index among them.
+    fn told_apart(&self, by_number: &[u64], name: &dyn Fn(usize) -> Name) -> (Vec<Name>, Vec<u32>) {
+        let mut order: Vec<usize> = (0..by_number.len()).filter(|&n| by_number[n] > 0).collect();
+        order.sort_by_key(|&n| (std::cmp::Reverse(by_number[n]), name(n)));
+        let kept =
+            |(rank, n): &(usize, &usize)| *rank < self.options.functions || self.known.names(&name(**n).1);
+        let kept: Vec<usize> = order.iter().enumerate().filter(kept).map(|(_, n)| *n).collect();
+        let mut names: Vec<Name> = kept.iter().map(|&n| name(n)).collect();
+        let mut of_number = vec![names.len() as u32; by_number.len()];
+        (0..).zip(&kept).for_each(|(ix, &n)| of_number[n] = ix);
+        if kept.len() < order.len() {
+            names.push((String::new(), OTHER.into()));
+        }
+        (names, of_number)
+    }
+
+    fn profile(
+        &self,
+        attr: AttrIx,
+        names: &[Name],
+        of_number: &[u32],
+        by_number: &[u64],
+        mut series: Series,
+    ) -> Profile {
+        series.renumber(|function| of_number[function as usize]);
+        let mut counts = vec![0; names.len()];
+        for (number, n) in by_number.iter().enumerate().filter(|(_, n)| **n > 0) {
+            counts[of_number[number] as usize] += n;
+        }
+        let calls = |(_, name): &Name| self.known.calls.get(name).map(|calls| *calls as u64);
+        let mut sites = vec![Vec::new(); names.len()];
+        if self.options.runs.len() + self.options.against.len() == 1 {
+            for (number, _) in by_number.iter().enumerate().filter(|(_, n)| **n >= CODE) {
+                sites[of_number[number] as usize] = self.sites(attr, number as u32).unwrap_or_default();
+            }
+        }
+        let losses = Losses { lost: self.survey.losses.lost, throttled: self.survey.losses.throttled };
+        let frequency = self.file.attrs()[attr.0 as usize].freq;
+        Profile { counts, calls: names.iter().map(calls).collect(), sites, series, losses, frequency }
+    }
+
+    /// The addresses of a function's instructions and the samples on them.
+    fn sites(&self, attr: AttrIx, number: u32) -> Option<Vec<(u64, u64)>> {
+        let start = *self.functions.starts.get(&number)?;
+        let image = self.survey.images.get(start.image);
+        let function = image.function_at(start.svma)?;
+        let end = function.end.0.min(function.start.0.saturating_add(LONGEST));
+        let (bytes, bits) = (image.code(function.start..Svma(end))?, bitness(image)?);
+        let mut samples: HashMap<u64, u64> = HashMap::new();
+        for cell in self.survey.cells.iter().filter(|c| c.attr == attr && c.at.image == start.image) {
+            *samples.entry(cell.at.svma.0).or_default() += cell.samples;
+        }
+        let (mut sites, mut at) = (Vec::new(), 0);
+        while let Some(inst) =
+            bytes.get(at..).and_then(|rest| decode(bits, function.start.0 + at as u64, rest))
+        {
+            let address = function.start.0 + at as u64;
+            sites.push((address, samples.get(&address).copied().unwrap_or(0)));
+            at += usize::from(inst.len);
+        }
+        Some(sites)
+    }
+}

@@ -1,0 +1,156 @@
+//! The uncertainty of self times: recordings in, tables of functions and findings out.
+//!
+//! Each recording is read and examined on its own; what is kept of it is what its functions and places hold. Then runs of
+//! one event are put together, compared, projected, and pooled.
+
+mod assemble;
+mod collect;
+mod pool;
+mod table;
+
+pub use collect::{Name, Run, collect};
+pub use pool::pool;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+
+use crate::export::{self, Existing, Output};
+use crate::options::Options;
+use crate::progress::Progress;
+use crate::report::uncertainty::{Uncertainty, csv, html, svg};
+use crate::stat::{Asked, Refusal};
+
+/// One run of `stat`.
+#[derive(Clone, Debug, Default)]
+pub struct StatOptions {
+    /// How recordings are read; its `input` is not used.
+    pub reading: Options,
+    /// Recordings of the same program, in the order in which they were made.
+    pub runs: Vec<PathBuf>,
+    /// Recordings to compare those with.
+    pub against: Vec<PathBuf>,
+    /// A table of calls: `function,calls`.
+    pub calls: Option<PathBuf>,
+    /// A table of expected proportions: `function,expected`.
+    pub expect: Option<PathBuf>,
+    /// Functions told apart; the others are taken together.
+    pub functions: usize,
+    /// Confidence, resamples and seed.
+    pub asked: Asked,
+    /// Whether values are shares even where all runs have one fixed period.
+    pub shares: bool,
+    /// The tables, one row per function.
+    pub csv: Option<PathBuf>,
+    /// A page for a browser.
+    pub html: Option<PathBuf>,
+    /// A folder for plots.
+    pub svg: Option<PathBuf>,
+    /// Where the pooled recording goes.
+    pub pooled: Option<PathBuf>,
+    /// Whether to pool although the bias test refuses, and to replace an existing file.
+    pub force: bool,
+}
+
+/// Why `stat` failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A recording cannot be read.
+    #[error(transparent)]
+    Pipeline(#[from] super::Error),
+    /// A table is not what it should be.
+    #[error("{}", path.display())]
+    Table {
+        /// The table.
+        path: PathBuf,
+        /// Why.
+        source: csv_crate::Error,
+    },
+    /// A table has a number that makes no sense.
+    #[error("{}: line {line}: {what}", path.display())]
+    Value {
+        /// The table.
+        path: PathBuf,
+        /// Where.
+        line: u64,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// An output cannot be written.
+    #[error(transparent)]
+    Export(#[from] export::Error),
+    /// Runs are not to be pooled.
+    #[error("not pooled: {reasons}; --force pools all the same")]
+    Refused {
+        /// Why.
+        reasons: String,
+    },
+    /// Recordings do not fit into one.
+    #[error("cannot pool {}: {why}", path.display())]
+    Unlike {
+        /// The recording.
+        path: PathBuf,
+        /// In what it differs from the others.
+        why: crate::perfdata::Unlike,
+    },
+}
+
+use ::csv as csv_crate;
+
+/// Examines, compares, and writes what was asked for.
+pub fn stat(options: &StatOptions, progress: &dyn Progress) -> Result<Uncertainty, Error> {
+    let calls = table::read(options.calls.as_deref(), "calls")?;
+    let expected = table::read(options.expect.as_deref(), "expected")?;
+    let known = table::Known { calls, expected };
+    let runs = collect_all(&options.runs, options, &known, progress)?;
+    let against = collect_all(&options.against, options, &known, progress)?;
+    let told = assemble::assemble(&runs, &against, &known, options);
+    write(&told, options)?;
+    if let Some(to) = &options.pooled {
+        let refusals: Vec<&Refusal> = told.events.iter().flat_map(|event| &event.refusals).collect();
+        if !refusals.is_empty() && !options.force {
+            let reasons: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+            return Err(Error::Refused { reasons: reasons.join("; ") });
+        }
+        let existing = if options.force { Existing::Replace } else { Existing::Refuse };
+        pool(&options.runs, (to, existing))?;
+    }
+    Ok(told)
+}
+
+fn collect_all(
+    paths: &[PathBuf],
+    options: &StatOptions,
+    known: &table::Known,
+    progress: &dyn Progress,
+) -> Result<Vec<Run>, Error> {
+    let one = |path: &PathBuf| {
+        let reading = Options { input: path.clone(), ..options.reading.clone() };
+        Ok(collect(&reading, options, known, progress)?)
+    };
+    paths.par_iter().map(one).collect()
+}
+
+fn write(told: &Uncertainty, options: &StatOptions) -> Result<(), Error> {
+    let mut outputs = Vec::new();
+    if let Some(path) = &options.csv {
+        outputs.push(Output::staged(path, Existing::Replace, |out| csv::write(told, out))?);
+    }
+    if let Some(path) = &options.html {
+        outputs.push(Output::staged(path, Existing::Replace, |out| Ok(html::write(told, out)?))?);
+    }
+    if let Some(folder) = &options.svg {
+        let failed = |source| export::Error::Write { path: folder.clone(), source };
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        for (name, plot) in svg::files(told) {
+            let path = folder.join(name);
+            outputs.push(Output::staged(
+                &path,
+                Existing::Replace,
+                |out| Ok(out.write_all(plot.as_bytes())?),
+            )?);
+        }
+    }
+    Ok(outputs.into_iter().try_for_each(Output::commit)?)
+}

@@ -1,0 +1,235 @@
+//! The tables on the terminal.
+
+use super::{Compared, EventUncertainty, Projected, Uncertainty};
+use crate::export::basename;
+use crate::report::format::{Style, count, counted, fit, percent, wrap};
+use crate::stat::{Finding, Group, Interval, Kind, Single, Table};
+
+/// Probability below which a difference is told as one.
+const SIGNIFICANT: f64 = 0.05;
+
+/// Draws all of it.
+pub fn render(told: &Uncertainty, style: &Style) -> String {
+    let title = match &told.runs[..] {
+        [one] => fit(one, style.columns()),
+        [first, .., last] => format!("{} … {}", fit(first, style.columns() / 2), fit(basename(last), 40)),
+        [] => String::new(),
+    };
+    let mut text = format!("{}\n", style.bold(&title));
+    for event in &told.events {
+        text += &self::event(event, told.confidence, style);
+    }
+    for warning in &told.warnings {
+        text += &format!("\n{}", wrap(&format!("warning: {warning}"), 0, style.columns()));
+    }
+    text
+}
+
+fn event(event: &EventUncertainty, confidence: f64, style: &Style) -> String {
+    let mut facts = vec![fit(&event.event, 40)];
+    facts.extend(event.runs.as_ref().map(|(group, _)| counted(group.totals.len() as u64, "run")));
+    facts.push(counted(event.samples, "sample"));
+    facts.extend(event.period.map(|period| format!("period {}", count(period))));
+    let mut text = format!("\n{}\n", style.bold(&facts.join(" · ")));
+    if let Some(single) = &event.single {
+        text += &self::single(event, single, confidence, style);
+    }
+    if let Some((group, table)) = &event.runs {
+        text += &runs(event, group, table, confidence, style);
+    }
+    text += &findings(event, style);
+    text += &event.differences.as_ref().map(|d| differences(d, style)).unwrap_or_default();
+    text += &projections(&event.projections, confidence, style);
+    text + &pooling(event, style)
+}
+
+fn names(event: &EventUncertainty, ix: usize, style: &Style) -> String {
+    let Some((image, function)) = event.names.get(ix) else { return String::new() };
+    format!("{}  {}", fit(function, 40), style.dim(&fit(image, 20))).trim_end().to_owned()
+}
+
+fn single(event: &EventUncertainty, single: &Single, confidence: f64, style: &Style) -> String {
+    let known = single.functions.iter().any(|f| f.predicted.quantisation.is_some());
+    let quantisation = if known { "  quantisation" } else { "" };
+    let mut text = style.dim(&format!(
+        "                     standard deviation by\n {:>8} {:>7} {:>7} {:>11}{quantisation} {:>8}",
+        "samples", "share", "√N", "multinomial", "± U"
+    ));
+    text.push('\n');
+    for (ix, f) in single.functions.iter().enumerate() {
+        let quantised = match (known, f.predicted.quantisation) {
+            (false, _) => String::new(),
+            (true, None) => format!("{:>14}", "–"),
+            (true, Some(sd)) => format!("{sd:>14.1}"),
+        };
+        text += &format!(
+            " {:>8} {:>7} {:>7.1} {:>11.1}{quantised} {:>8.1}  {}\n",
+            count(f.count),
+            percent(f.share),
+            f.predicted.gprof,
+            f.predicted.multinomial,
+            f.interval.high - f.count as f64,
+            names(event, ix, style)
+        );
+    }
+    let level = format!(
+        "U = {:.2} times the larger of multinomial and quantisation bound: all shares at once with {:.0} %",
+        single.coverage_factor,
+        100.0 * confidence
+    );
+    text + &style.dim(&wrap(&level, 1, style.columns()))
+}
+
+/// Few digits, more of small numbers.
+fn number(x: f64) -> String {
+    match x.abs() {
+        _ if !x.is_finite() => "–".into(),
+        large if large >= 1000.0 => format!("{x:.0}"),
+        middle if middle >= 1.0 || x == 0.0 => format!("{x:.1}"),
+        _ => format!("{x:.4}"),
+    }
+}
+
+fn between(interval: Interval) -> String {
+    format!("{}–{}", number(interval.low), number(interval.high))
+}
+
+fn runs(event: &EventUncertainty, group: &Group, table: &Table, confidence: f64, style: &Style) -> String {
+    let known = group.calls.iter().any(Option::is_some);
+    let quantisation = if known { " quantis." } else { "" };
+    let mut text = style.dim(&format!(
+        "                            standard deviation of a run: observed       predicted by\n {:>8} {:>7} {:>7} {:>8} {:>13} {:>9} {:>7} {:>8}{quantisation}",
+        "mean", "± U", "share", "sd", format!("{:.0} %", 100.0 * confidence), "IQR/1.349", "√N", "multin."
+    ));
+    text.push('\n');
+    let unit: f64 =
+        if group.shares { 1.0 } else { group.totals.iter().sum::<f64>() / group.totals.len() as f64 };
+    for (ix, f) in table.functions.iter().enumerate() {
+        let quantised = match (known, f.predicted.quantisation) {
+            (false, _) => String::new(),
+            (true, None) => format!("{:>9}", "–"),
+            (true, Some(sd)) => format!("{:>9}", number(sd)),
+        };
+        text += &format!(
+            " {:>8} {:>7} {:>7} {:>8} {:>13} {:>9} {:>7} {:>8}{quantised}  {}\n",
+            number(f.summary.mean),
+            number(f.mean.high - f.summary.mean),
+            percent(f.summary.mean / unit.max(f64::MIN_POSITIVE)),
+            number(f.summary.deviation),
+            between(f.bootstrap.deviation.bca),
+            number(f.summary.robust_deviation()),
+            number(f.predicted.gprof),
+            number(f.predicted.multinomial),
+            names(event, ix, style)
+        );
+    }
+    let level = format!(
+        "{}; U = {:.3} standard deviations of the mean: all means at once with {:.0} %. Intervals of standard deviations by \
+         the bootstrap (BCa)",
+        if group.shares { "values are shares of a run's samples" } else { "values are samples" },
+        table.coverage_factor,
+        100.0 * confidence
+    );
+    text + &style.dim(&wrap(&level, 1, style.columns()))
+}
+
+fn told(name: Option<&str>, finding: &Finding) -> String {
+    let name = name.map(|name| format!("{} ", fit(name, 40))).unwrap_or_default();
+    let p = finding.probability.map(|p| format!(" ({})", probability(p))).unwrap_or_default();
+    format!("{}: {name}{}{p}", finding.kind.name(), finding.text)
+}
+
+pub(super) fn probability(p: f64) -> String {
+    if p < 1e-4 { "p' < 0.0001".into() } else { format!("p' = {p:.4}") }
+}
+
+fn findings(event: &EventUncertainty, style: &Style) -> String {
+    let mut text = String::new();
+    for finding in event.findings() {
+        let name = finding.function.map(|ix| event.name(ix));
+        text += &style.alarm(&wrap(&told(name, finding), 2, style.columns()));
+    }
+    let of = event.runs.as_ref().map_or(0, |(group, _)| group.totals.len());
+    for found in &event.in_runs {
+        let (name, finding) = &found.example;
+        let line = format!("{} of {of} runs, {}", found.runs, told(name.as_deref(), finding));
+        text += &style.alarm(&wrap(&line, 2, style.columns()));
+    }
+    match &text[..] {
+        "" => style.dim("\n  nothing found against it\n"),
+        _ => format!("\n{text}"),
+    }
+}
+
+fn differences(compared: &Compared, style: &Style) -> String {
+    let (a, b) = compared.runs;
+    let mut text = format!("\n{}\n", style.bold(&format!("difference: {a} runs → {b} runs")));
+    text += &style.dim(&format!(" {:>9} {:>9} {:>20} {:>11}\n", "A", "B", "B − A", "p'"));
+    for d in &compared.functions {
+        let change =
+            format!("{} ± {}", number(d.welch.difference), number(d.interval.high - d.welch.difference));
+        let change = format!("{change:>20}");
+        let change = if d.probability < SIGNIFICANT { style.bold(&change) } else { change };
+        let p = probability(d.probability).replace("p' ", "").replace("= ", "");
+        let (before, after) = (number(d.before.mean), number(d.after.mean));
+        text += &format!(" {before:>9} {after:>9} {change} {p:>11}  {}\n", fit(&d.name, 40));
+    }
+    text
+}
+
+fn projections(projections: &[Projected], confidence: f64, style: &Style) -> String {
+    if projections.is_empty() {
+        return String::new();
+    }
+    let title = "projected from a line through the others";
+    let interval = format!("{:.0} % prediction interval", 100.0 * confidence);
+    let mut text = format!("\n{}\n", style.bold(title));
+    text += &style.dim(&format!(" {:>8} {:>9} {:>9} {interval:>24}\n", "expected", "observed", "projected"));
+    for p in projections {
+        let of = p.projection.interval;
+        let outside = match of.holds(p.point.observed) {
+            true => String::new(),
+            false => style.alarm(&format!("  outside, {}", probability(p.probability))),
+        };
+        text += &format!(
+            " {:>8} {:>9} {:>9} {:>24}  {}{outside}\n",
+            number(p.point.expected),
+            number(p.point.observed),
+            number(p.projection.predicted),
+            between(of),
+            fit(&p.function, 40)
+        );
+    }
+    text
+}
+
+fn pooling(event: &EventUncertainty, style: &Style) -> String {
+    let Some(bias) = &event.bias else { return String::new() };
+    let mut text = format!("\n{}\n", style.bold("pooling"));
+    let table = format!(
+        "chi-squared over degrees of freedom, of addresses within functions {:.3} ({:.0}), of functions {:.3} ({:.0})",
+        bias.within, bias.within_freedom, bias.between, bias.between_freedom
+    );
+    text += &style.dim(&wrap(&table, 1, style.columns()));
+    match &event.refusals[..] {
+        [] => {
+            let caution = match bias.differing < Kind::FALSE_ALARMS {
+                true => {
+                    ", but runs differ by more than sampling alone: the pool's uncertainty is that of the means above"
+                }
+                false => "",
+            };
+            let period = match event.period {
+                Some(_) => "; all runs have one period, so that its own bias is not tested",
+                None => "",
+            };
+            text + &wrap(&format!("no sign of bias: runs may be pooled{caution}{period}"), 1, style.columns())
+        }
+        refusals => {
+            for refusal in refusals {
+                text += &style.alarm(&wrap(&format!("not to be pooled: {refusal}"), 1, style.columns()));
+            }
+            text
+        }
+    }
+}
