@@ -49,6 +49,11 @@ impl Images {
         (0..).map(ImageId).zip(&self.images)
     }
 
+    /// Where their files are looked for.
+    pub(super) fn search(&self) -> &Arc<SearchPath> {
+        &self.search
+    }
+
     /// Which list has the symbols of an image that is no file.
     pub(super) fn listed(&self, image: &Image) -> Option<Listed> {
         match image.state() {
