@@ -6,46 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How regions of hot code are solved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Solver {
-    /// Gibbs sampling, with the fallbacks of a region that does not mix.
-    #[default]
-    Gibbs,
-    /// The posterior's mode by argmin.
-    Argmin,
-    /// Flow conservation only.
-    Flow,
-    /// Flow conservation, and what time says of executions.
-    Timed,
-    /// The formulation of *Can We Trust Profiling Results?* (ICS'19), done literally.
-    Ics,
-    /// Baseline: the mean of each block's samples.
-    Mean,
-    /// Baseline: LLVM's profile inference, with the compiler's costs.
-    Profi,
-    /// Baseline: LLVM's profile inference, with BOLT's costs.
-    Bolt,
-    /// Baseline: GCC's minimum-cost smoothing of counts.
-    Mcf,
-}
-
-impl std::fmt::Display for Solver {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Solver::Gibbs => "gibbs",
-            Solver::Argmin => "argmin",
-            Solver::Flow => "flow",
-            Solver::Timed => "timed",
-            Solver::Ics => "ics",
-            Solver::Mean => "mean",
-            Solver::Profi => "profi",
-            Solver::Bolt => "bolt",
-            Solver::Mcf => "mcf",
-        })
-    }
-}
+pub use crate::solve::Solver;
 
 /// One run. For a path of an output, `-` is the standard output.
 #[derive(Clone, Debug, Default)]

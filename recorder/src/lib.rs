@@ -1,4 +1,9 @@
-//! The place of the optional recorder.
+//! Records with `perf_event_open`: the part of skidconv that runs beside the program it measures.
 //!
-//! It will open counters with `perf_event_open`, write a `perf.data` and measure the skid of the machine it runs on. Nothing of
-//! that is here yet: record with `perf record`. All `unsafe` code of the project will be in this crate.
+//! In: a command, a process or the machine, and what to count. Out: a `perf.data` as `perf record` writes it. It knows
+//! nothing of skid, code or profiles, and the library that does knows nothing of this one. All `unsafe` code of the project
+//! is in [`sys`], each block with its reason. On systems other than Linux the crate is empty.
+#![cfg(target_os = "linux")]
+#![deny(missing_docs, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
+
+pub mod sys;

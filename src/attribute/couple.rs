@@ -5,31 +5,26 @@ use rayon::prelude::*;
 use super::Coupling;
 use super::deconvolve::deconvolve;
 use crate::skid::hold::{Reporting, each_step};
-use crate::skid::{Holds, Kernel, Rates, Region, Skid};
+use crate::skid::kernel::{Kernel, Origin, Walk};
+use crate::skid::{Rates, Region, Skid};
 
 /// Causes less likely than this share of a report's likeliest are dropped.
 const LEAST: f64 = 1e-5;
 
 /// Causes of an event that overflows behind the executions in `origin` (per node) and is reported after `skid`.
-pub fn by_overflow(
-    region: &Region,
-    rates: &Rates,
-    holds: &Holds,
-    skid: &Skid,
-    reporting: Reporting,
-    origin: &[f64],
-) -> Coupling {
-    let causes: Vec<usize> = (0..region.nodes.len()).filter(|&m| origin[m] > 0.0).collect();
+pub fn by_overflow(walk: &Walk, skid: &Skid, origin: &[f64]) -> Coupling {
+    let nodes = walk.region.nodes.len();
+    let causes: Vec<usize> = (0..nodes).filter(|&m| origin[m] > 0.0).collect();
     let landed: Vec<Vec<f64>> = causes
         .par_iter()
         .map_init(Kernel::default, |kernel, &m| {
-            let mut one = vec![0.0; region.nodes.len()];
+            let mut one = vec![0.0; nodes];
             one[m] = origin[m];
-            let bins = kernel.reports(region, rates, holds, skid, reporting, &one);
+            let bins = kernel.reports(walk, skid, Origin::Behind(&one));
             mix(&bins, &skid.weights)
         })
         .collect();
-    transpose(region.nodes.len(), &causes, &landed)
+    transpose(nodes, &causes, &landed)
 }
 
 /// Causes of reports of time: the instructions that may have been waited for. `second` is the probability that the report

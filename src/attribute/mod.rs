@@ -17,7 +17,7 @@ mod suspicion;
 pub use balance::balance;
 pub use couple::{by_overflow, by_waiting};
 pub use deconvolve::deconvolve;
-pub use occur::{Walk, by_occurrence};
+pub use occur::{Occurrence, by_occurrence};
 pub use plan::{Dealer, Move, Plan, Row, Share};
 pub use quota::quotas;
 pub use route::{Frames, Route};

@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 use super::Coupling;
 use super::blind::Traces;
-use crate::skid::hold::Reporting;
-use crate::skid::{Holds, Kernel, Rates, Region, Skid};
+use crate::skid::Skid;
+use crate::skid::kernel::{Kernel, Origin, Walk};
 
 /// Causes expected less often than this share of the likeliest are left out.
 const LEAST_EXPECTED: f64 = 1e-6;
@@ -25,24 +25,23 @@ const ALIKE: f64 = 0.6;
 /// Numbers kept at most; the least expected causes are left out for it.
 const ROOM: usize = 40_000_000;
 
-/// How a processor goes through a region.
-#[derive(Clone, Copy, Debug)]
-pub struct Walk<'a> {
-    /// The code.
-    pub region: &'a Region,
-    /// How often each way is taken.
-    pub rates: &'a Rates,
-    /// Head times.
-    pub holds: &'a Holds,
-    /// Which address is reported.
-    pub reporting: Reporting,
-    /// The event is a transfer that did not go where it goes most often.
+/// How an event comes about.
+#[derive(Clone, Copy)]
+pub struct Occurrence<'a> {
+    /// What the processor goes through.
+    pub walk: Walk<'a>,
+    /// It is a transfer that did not go where it goes most often.
     pub surprised: bool,
 }
 
 /// Possible causes of each report, and how often each node caused the event. `expected` are the causes per node up to a
 /// factor, before looking at the reports (`reported`, samples per node).
-pub fn by_occurrence(walk: &Walk, skid: &Skid, expected: &[f64], reported: &[f64]) -> (Coupling, Vec<f64>) {
+pub fn by_occurrence(
+    event: &Occurrence,
+    skid: &Skid,
+    expected: &[f64],
+    reported: &[f64],
+) -> (Coupling, Vec<f64>) {
     let n = expected.len();
     let (lags, weights) = delays(skid);
     let places: Vec<usize> = (0..n).filter(|&i| reported[i] > 0.0).collect();
@@ -52,7 +51,7 @@ pub fn by_occurrence(walk: &Walk, skid: &Skid, expected: &[f64], reported: &[f64
     let causes = suspects(expected, ROOM / (weights.len() * places.len()));
     let landed = causes
         .par_iter()
-        .map_init(Kernel::default, |kernel, &c| trace(walk, kernel, &lags, c, &places))
+        .map_init(Kernel::default, |kernel, &c| trace(event, kernel, &lags, c, &places))
         .collect();
     let traces = Traces { places: places.len(), landed };
     let seen: Vec<f64> = places.iter().map(|&p| reported[p]).collect();
@@ -104,22 +103,22 @@ fn delays(skid: &Skid) -> (Skid, Vec<f64>) {
 }
 
 /// Where reports of `cause` stand among `places`, delay by delay.
-fn trace(walk: &Walk, kernel: &mut Kernel, lags: &Skid, cause: usize, places: &[usize]) -> Vec<f32> {
-    let Walk { region, rates, holds, reporting, surprised } = *walk;
-    let behind = behind(walk, cause);
-    let mut waiting = vec![0.0; region.nodes.len()];
+fn trace(event: &Occurrence, kernel: &mut Kernel, lags: &Skid, cause: usize, places: &[usize]) -> Vec<f32> {
+    let Occurrence { walk, surprised } = *event;
+    let behind = behind(event, cause);
+    let mut waiting = vec![0.0; behind.len()];
     waiting[cause] = 1.0;
-    let mut bins = kernel.reports_entering(region, rates, holds, lags, reporting, &behind);
+    let mut bins = kernel.reports(&walk, lags, Origin::Entering(&behind));
     // the target of a mispredicted branch is waited for until it has been fetched
     let waiting = if surprised { &behind } else { &waiting };
-    bins.extend(kernel.reports_from_wait(region, rates, holds, lags, reporting, waiting));
+    bins.extend(kernel.reports(&walk, lags, Origin::Waiting(waiting)));
     bins.iter().flat_map(|bin| places.iter().map(|&p| bin[p] as f32)).collect()
 }
 
 /// Where control goes behind one occurrence at `cause`. A way that is taken with probability *p* is mispredicted 1 − *p* of
 /// the time.
-fn behind(walk: &Walk, cause: usize) -> Vec<f64> {
-    let Walk { region, rates, surprised, .. } = *walk;
+fn behind(event: &Occurrence, cause: usize) -> Vec<f64> {
+    let Occurrence { walk: Walk { region, rates, .. }, surprised } = *event;
     let steps = region.starts[cause]..region.starts[cause + 1];
     let all: f64 = rates.steps[steps.clone()].iter().sum();
     let chance = |p: f64| if surprised && p < all { p * (all - p) } else { p };

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::code::{FunctionIx, Program, Stride, strides};
-use crate::skid::assemble::Counts;
+use crate::skid::folded::Counts;
 use crate::skid::{Holds, Rates, Region};
 
 /// An instruction waited for so long misses every other time, cycles: a hit of the second level.

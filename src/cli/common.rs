@@ -1,6 +1,6 @@
 //! Arguments that several commands share: the recording, what it becomes, how it is solved.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use skidconv::options::{Options, Solver};
 use std::path::PathBuf;
 
@@ -89,36 +89,14 @@ pub struct Outputs {
 #[derive(Args)]
 pub struct Solving {
     /// How hot code is solved
-    #[arg(long, value_enum, default_value_t = SolverName::Gibbs)]
-    solver: SolverName,
+    #[arg(long, value_enum, default_value_t = Solver::Gibbs)]
+    solver: Solver,
     /// Mean skid, instead of estimating it
     #[arg(long, value_name = "CYCLES", value_parser = cycles)]
     skid: Option<f64>,
     /// Equal seeds give equal bytes, on any number of threads
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum SolverName {
-    /// Sample the posterior; where chains do not mix, fall back to argmin
-    Gibbs,
-    /// The posterior's mode
-    Argmin,
-    /// Flow conservation only
-    Flow,
-    /// Flow conservation, and what time says of executions
-    Timed,
-    /// The formulation of "Can We Trust Profiling Results?" (ICS'19), literally
-    Ics,
-    /// Baseline without skid: the mean of each block's samples
-    Mean,
-    /// Baseline without skid: LLVM's profile inference, with the compiler's costs
-    Profi,
-    /// Baseline without skid: LLVM's profile inference, with BOLT's costs
-    Bolt,
-    /// Baseline without skid: GCC's minimum-cost smoothing of counts
-    Mcf,
 }
 
 impl Input {
@@ -171,24 +149,8 @@ impl Solving {
     /// Makes a run of `options` correct.
     pub fn apply(&self, options: &mut Options) {
         options.correct = true;
-        options.solver = self.solver.into();
+        options.solver = self.solver;
         (options.skid, options.seed) = (self.skid, self.seed);
-    }
-}
-
-impl From<SolverName> for Solver {
-    fn from(name: SolverName) -> Solver {
-        match name {
-            SolverName::Gibbs => Solver::Gibbs,
-            SolverName::Argmin => Solver::Argmin,
-            SolverName::Flow => Solver::Flow,
-            SolverName::Timed => Solver::Timed,
-            SolverName::Ics => Solver::Ics,
-            SolverName::Mean => Solver::Mean,
-            SolverName::Profi => Solver::Profi,
-            SolverName::Bolt => Solver::Bolt,
-            SolverName::Mcf => Solver::Mcf,
-        }
     }
 }
 

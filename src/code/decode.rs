@@ -2,7 +2,8 @@
 
 use yaxpeax_arch::LengthedInstruction as _;
 
-use super::inst::{Address, Effect, Flow, Idiom, Inst, Kind, Number, Registers};
+use super::inst::{Address, Effect, Flow, Idiom, Inst, Number, Registers};
+use super::mnemonic::{branches_otherwise, is_move, kind_of, returns};
 
 /// Which instruction set the bytes are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -335,82 +336,6 @@ fn is_special(register: &str) -> bool {
         || register.ends_with("flags")
         || register.starts_with("bnd")
         || register.starts_with("tmm")
-}
-
-/// Branches that are not among the sixteen `jcc`.
-fn branches_otherwise(mnemonic: &str) -> bool {
-    matches!(mnemonic, "loop" | "loopz" | "loopnz" | "jcxz" | "jecxz" | "jrcxz" | "xbegin")
-}
-
-fn returns(mnemonic: &str) -> bool {
-    matches!(mnemonic, "ret" | "retf" | "iret" | "iretd" | "iretq" | "sysret" | "sysexit" | "uiret")
-}
-
-fn kind_of(mnemonic: &str, locked: bool, rep: bool) -> Kind {
-    let m = mnemonic
-        .strip_prefix('v')
-        .filter(|_| !mnemonic.starts_with("ver") && mnemonic != "vmcall")
-        .unwrap_or(mnemonic);
-    match m {
-        _ if locked => Kind::Atomic,
-        "nop" | "endbr64" | "endbr32" | "pause" => Kind::Nop,
-        "jmp" | "jmpf" => Kind::Jump,
-        "call" | "callf" => Kind::Call,
-        _ if returns(m) => Kind::Return,
-        _ if branches_otherwise(m) || m.starts_with('j') => Kind::Branch,
-        "div" | "idiv" => Kind::Divide,
-        "mul" | "imul" | "mulx" => Kind::Multiply,
-        "cpuid" | "rdtsc" | "rdtscp" | "syscall" | "sysenter" | "int" | "mfence" | "lfence" | "xgetbv" => {
-            Kind::System
-        }
-        _ if is_string(m) => {
-            if rep {
-                Kind::String
-            } else {
-                Kind::Move
-            }
-        }
-        _ if m.starts_with("cvt") => Kind::Convert,
-        _ if m.starts_with("div") || m.starts_with("sqrt") || m.starts_with("fdiv") || m == "fsqrt" => {
-            Kind::FloatDivide
-        }
-        _ if is_float(m) => Kind::Float,
-        _ if m.starts_with("mov") || m.starts_with("cmov") || matches!(m, "push" | "pop" | "leave") => {
-            Kind::Move
-        }
-        _ if m.starts_with("pshuf")
-            || m.starts_with("punpck")
-            || m.starts_with("perm")
-            || m.starts_with("shuf") =>
-        {
-            Kind::Shuffle
-        }
-        _ => Kind::Alu,
-    }
-}
-
-fn is_move(mnemonic: &str) -> bool {
-    mnemonic.trim_start_matches('v').starts_with("mov") && !is_string(mnemonic)
-}
-
-fn is_string(mnemonic: &str) -> bool {
-    matches!(mnemonic, "movs" | "cmps" | "stos" | "lods" | "scas")
-}
-
-/// Floating-point arithmetic: the packed and scalar suffixes, x87, and fused multiply-add.
-fn is_float(mnemonic: &str) -> bool {
-    let suffixed = ["ss", "sd", "ps", "pd"].iter().any(|s| mnemonic.ends_with(s));
-    let stem = [
-        "add", "sub", "mul", "min", "max", "cmp", "comi", "ucomi", "round", "rcp", "rsqrt", "hadd", "dp",
-        "fma", "fmadd", "fmsub", "fnm",
-    ];
-    (suffixed && stem.iter().any(|s| mnemonic.starts_with(s)))
-        || (mnemonic.starts_with('f')
-            && ["fadd", "fsub", "fmul", "fcom", "fucom", "fist", "fild"]
-                .iter()
-                .any(|s| mnemonic.starts_with(s)))
-        || mnemonic.starts_with("pmul")
-        || mnemonic.starts_with("pmadd")
 }
 
 #[cfg(test)]

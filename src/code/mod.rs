@@ -11,6 +11,7 @@ mod explore;
 mod inst;
 mod jump_table;
 mod loops;
+mod mnemonic;
 mod program;
 mod source;
 mod stride;

@@ -3,7 +3,7 @@
 use super::survey::EventCount;
 use crate::perfdata::Attr;
 use crate::report::Class;
-use crate::skid::assemble::Counts;
+use crate::skid::folded::Counts;
 
 /// What is known of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

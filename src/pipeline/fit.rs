@@ -1,7 +1,7 @@
 //! The posterior check: whether the samples are what the answer expects.
 
 use crate::report::Fit;
-use crate::skid::Kernel;
+use crate::skid::kernel::{Kernel, Origin};
 use crate::solve::{Answer, Solved};
 
 /// Total variation distance between the samples of a region's first event and what its answer expects, beside what chance
@@ -32,7 +32,7 @@ fn expected(answer: &Answer, solved: &Solved) -> Vec<f64> {
     };
     let origin: Vec<f64> = region.nodes.iter().zip(counted).map(runs).collect();
     let mut kernel = Kernel::default();
-    let bins = kernel.reports(region, &answer.rates, &answer.holds, &solved.skid, solved.reporting, &origin);
+    let bins = kernel.reports(&answer.walk(), &solved.skid, Origin::Behind(&origin));
     let mut expected = vec![0.0; region.nodes.len()];
     for (bin, weight) in bins.iter().zip(&solved.skid.weights) {
         let sum: f64 = bin.iter().sum();

@@ -153,6 +153,11 @@ pub fn place(at: Location) -> Place {
     Place { space: at.image.0, address: at.svma.0 }
 }
 
+/// A place of the program as a location.
+pub fn at(place: Place) -> Location {
+    Location { image: ImageId(place.space), svma: Svma(place.address) }
+}
+
 /// Finds decoded code by place. Functions are sorted.
 struct Lookup<'a>(&'a [(u32, Function)]);
 

@@ -1,6 +1,6 @@
 //! How often loops go round.
 
-use super::correct::at;
+use super::linking::at;
 use crate::code::Program;
 use crate::image::Location;
 use crate::solve::Answer;

@@ -4,16 +4,20 @@ mod audience;
 mod classify;
 mod correct;
 mod equal;
+mod evidence;
 mod finish;
 mod fit;
 mod fold;
+mod intervals;
 pub mod linking;
 mod listings;
 mod loops;
+mod moves;
 mod second;
 mod summary;
 pub mod survey;
 mod tally;
+mod verdicts;
 
 pub use crate::options::{Options, Solver};
 

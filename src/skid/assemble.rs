@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::classes::Classes;
+use super::folded::Folded;
 use super::hold::{Reporting, TimeSamples};
 use super::likelihood::{Model, Observation};
 use super::region::Region;
@@ -17,64 +18,6 @@ const SIDE_BLOCKS: usize = 2;
 const SIDE_LENGTH: usize = 12;
 /// A region takes in no further function beyond so many instructions.
 const LARGEST_REGION: usize = 3000;
-
-/// What an event counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counts {
-    /// All instructions.
-    Instructions,
-    /// Branches, calls and returns.
-    Transfers,
-    /// Instructions that read memory.
-    Loads,
-    /// Instructions that write memory.
-    Stores,
-    /// Instructions that read or write memory.
-    Memory,
-    /// Transfers whose target is predicted: conditional and indirect ones, returns.
-    Predicted,
-}
-
-impl Counts {
-    /// Whether executing `node` counts, or can.
-    pub fn includes(self, node: &super::Node) -> bool {
-        match self {
-            Counts::Instructions => true,
-            Counts::Transfers => node.transfers,
-            Counts::Loads => node.loads,
-            Counts::Stores => node.stores,
-            Counts::Memory => node.loads || node.stores,
-            Counts::Predicted => node.predicted,
-        }
-    }
-}
-
-/// An event's samples, folded per instruction of the program.
-#[derive(Clone, Debug)]
-pub struct Folded {
-    /// Weight per (function, instruction).
-    pub weight: BTreeMap<(FunctionIx, usize), f64>,
-    /// Mean period.
-    pub period: f64,
-    /// What it counts.
-    pub counts: Counts,
-}
-
-impl Folded {
-    /// Samples on an instruction.
-    pub fn samples_at(&self, f: FunctionIx, inst: usize) -> f64 {
-        self.weight.get(&(f, inst)).map_or(0.0, |w| w / self.period)
-    }
-
-    /// Weight in a function.
-    pub fn within(&self, f: FunctionIx) -> f64 {
-        self.weight.range((f, 0)..(f + 1, 0)).map(|(_, w)| w).sum()
-    }
-
-    fn at(&self, region: &Region) -> Vec<f64> {
-        region.nodes.iter().map(|n| self.weight.get(&(n.function, n.inst)).copied().unwrap_or(0.0)).collect()
-    }
-}
 
 /// Groups functions that call each other, strongest ties first, as long as a group stays small enough to solve.
 pub fn groups(program: &Program, load: &dyn Fn(FunctionIx) -> f64) -> Vec<Vec<FunctionIx>> {

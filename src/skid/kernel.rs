@@ -109,6 +109,30 @@ impl Skid {
     }
 }
 
+/// What the processor goes through while a sample slips.
+#[derive(Clone, Copy)]
+pub struct Walk<'a> {
+    /// The code.
+    pub region: &'a Region,
+    /// How often each step is taken.
+    pub rates: &'a Rates,
+    /// Head times.
+    pub holds: &'a Holds,
+    /// What is reported of what is waited for.
+    pub reporting: Reporting,
+}
+
+/// When the counter overflows, as executions per node that may make it do so.
+#[derive(Clone, Copy)]
+pub enum Origin<'a> {
+    /// As these retire.
+    Behind(&'a [f64]),
+    /// As these are about to be the head.
+    Entering(&'a [f64]),
+    /// While these are waited for, from the beginning of that wait.
+    Waiting(&'a [f64]),
+}
+
 /// The walk, with room to run it again and again.
 #[derive(Clone, Debug, Default)]
 pub struct Kernel {
@@ -121,54 +145,26 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// For each bin of `skid`, where the head stands during it when an overflow happened behind one execution of the nodes
-    /// in `origin` (executions that may overflow, per node): expected reports per node, averaged over the bin's ticks. Each
-    /// sums to what `origin` does, less what has left the region.
-    pub fn reports(
-        &mut self,
-        region: &Region,
-        rates: &Rates,
-        holds: &Holds,
-        skid: &Skid,
-        reporting: Reporting,
-        origin: &[f64],
-    ) -> Vec<Vec<f64>> {
+    /// For each bin of `skid`, where the head stands during it when an overflow happened at `origin`: expected reports per
+    /// node, averaged over the bin's ticks. Each sums to what `origin` does, less what has left the region.
+    pub fn reports(&mut self, walk: &Walk<'_>, skid: &Skid, origin: Origin<'_>) -> Vec<Vec<f64>> {
+        let Walk { region, rates, holds, reporting } = *walk;
         self.prepare(region, holds, skid.tick);
-        for (from, &executions) in origin.iter().enumerate() {
-            self.go_on(region, rates, from, executions);
+        match origin {
+            Origin::Behind(executions) => {
+                for (from, &executions) in executions.iter().enumerate() {
+                    self.go_on(region, rates, from, executions);
+                }
+                self.settle(region, rates);
+            }
+            Origin::Entering(entered) => {
+                self.moving.copy_from_slice(entered);
+                self.settle(region, rates);
+            }
+            Origin::Waiting(waited) => {
+                self.mass.iter_mut().zip(waited).for_each(|(mass, &executions)| *mass += executions);
+            }
         }
-        self.settle(region, rates);
-        self.run(region, rates, skid, reporting)
-    }
-
-    /// The same for an overflow when the nodes in `entered` are about to be the head.
-    pub fn reports_entering(
-        &mut self,
-        region: &Region,
-        rates: &Rates,
-        holds: &Holds,
-        skid: &Skid,
-        reporting: Reporting,
-        entered: &[f64],
-    ) -> Vec<Vec<f64>> {
-        self.prepare(region, holds, skid.tick);
-        self.moving.copy_from_slice(entered);
-        self.settle(region, rates);
-        self.run(region, rates, skid, reporting)
-    }
-
-    /// The same for an overflow while the nodes in `origin` are waited for, from the beginning of that wait.
-    pub fn reports_from_wait(
-        &mut self,
-        region: &Region,
-        rates: &Rates,
-        holds: &Holds,
-        skid: &Skid,
-        reporting: Reporting,
-        origin: &[f64],
-    ) -> Vec<Vec<f64>> {
-        self.prepare(region, holds, skid.tick);
-        self.mass.iter_mut().zip(origin).for_each(|(mass, &executions)| *mass += executions);
         self.run(region, rates, skid, reporting)
     }
 

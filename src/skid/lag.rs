@@ -6,7 +6,7 @@
 
 use crate::code::{Inst, Kind, Program};
 
-use super::assemble::Folded;
+use super::folded::Folded;
 
 /// Fewer samples behind divides tell nothing.
 const LEAST_SAMPLES: f64 = 50.0;
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
     use crate::code::explore;
     use crate::code::testing::{Bytes, NoStubs};
-    use crate::skid::assemble::Counts;
+    use crate::skid::folded::Counts;
 
     /// `div %rcx; add $1,%rcx; add %rax,%r8; nop; ret` with these samples on each.
     fn with(samples: [f64; 4]) -> f64 {

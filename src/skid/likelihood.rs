@@ -2,7 +2,7 @@
 
 use super::circulation::{Circulation, Rates};
 use super::hold::{Holds, Reporting, TimeSamples};
-use super::kernel::{Kernel, Skid};
+use super::kernel::{Kernel, Origin, Skid, Walk};
 use super::region::Region;
 
 /// Share of samples that may stand anywhere: stray addresses must not make a good path impossible.
@@ -71,12 +71,13 @@ impl Model {
     ) -> Option<Prediction> {
         let rates = flow.rates(&self.region, z, self.total())?;
         let holds = Holds::measure(&self.region, &rates, self.time.as_ref(), self.reporting);
+        let walk = Walk { region: &self.region, rates: &rates, holds: &holds, reporting: self.reporting };
         let mut bins = Vec::with_capacity(self.events.len());
         for event in &self.events {
             let executions =
                 |i: usize| if event.counts[i] { rates.blocks[self.region.nodes[i].block] } else { 0.0 };
             let origin: Vec<f64> = (0..self.region.nodes.len()).map(executions).collect();
-            let mut reports = kernel.reports(&self.region, &rates, &holds, skid, self.reporting, &origin);
+            let mut reports = kernel.reports(&walk, skid, Origin::Behind(&origin));
             reports.iter_mut().for_each(|bin| normalise(bin));
             bins.push(reports);
         }

@@ -12,6 +12,7 @@ pub mod assemble;
 pub mod circulation;
 pub mod classes;
 mod components;
+pub mod folded;
 pub mod hold;
 pub mod kernel;
 pub mod lag;

@@ -41,7 +41,11 @@ impl Nests {
         nests.split(&next_of_walk(region), None, 0);
         nests.seen = vec![0.0; nests.outer.len()];
         for (node, samples) in region.nodes.iter().zip(samples) {
-            nests.outward(nests.inner[node.block]).for_each(|l| nests.seen[l] += samples);
+            let mut at = nests.inner[node.block];
+            while let Some(l) = at {
+                nests.seen[l] += samples;
+                at = nests.outer[l];
+            }
         }
         nests
     }
@@ -75,12 +79,6 @@ impl Nests {
                 self.split(&rest, Some(ix), depth + 1);
             }
         }
-    }
-
-    /// A loop and those around it, from the inside out.
-    fn outward(&self, inner: Option<usize>) -> impl Iterator<Item = usize> + use<> {
-        let outer = self.outer.clone();
-        std::iter::successors(inner, move |&l| outer[l])
     }
 
     /// For each loop, how many standard deviations its executions, at one sample per `period`, are off its samples.

@@ -4,7 +4,7 @@
 //! right behind them, the address is one late. A compare that retires as one with the branch behind it leaves the branch
 //! without samples.
 
-use super::assemble::Folded;
+use super::folded::Folded;
 use super::hold::Reporting;
 use super::region::Node;
 use crate::code::{Function, FunctionIx, Inst, Kind, Program, Registers};
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
     use crate::code::explore;
     use crate::code::testing::{Bytes, NoStubs};
-    use crate::skid::assemble::Counts;
+    use crate::skid::folded::Counts;
 
     fn decided(code: &[u8], samples: &[f64]) -> Reporting {
         let function = explore(&Bytes(0, code.to_vec()), 0..code.len() as u64, &[]);

@@ -1,48 +1,18 @@
 //! What is asked and what is answered.
 
-use crate::report::Verdict;
-use crate::skid::assemble::Folded;
+use super::diagnose::quantile;
+use super::group::Group;
+use super::solver::Solver;
+use crate::skid::folded::Folded;
 use crate::skid::hold::Reporting;
+use crate::skid::kernel::Walk;
 use crate::skid::{Holds, Model, Rates, Skid};
-
-/// How regions are solved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// Gibbs sampling.
-    Gibbs,
-    /// The mode, by argmin.
-    Argmin,
-    /// Flow conservation only.
-    Flow,
-    /// Flow conservation and time.
-    Timed,
-    /// The ICS'19 paper, done literally.
-    Ics,
-    /// Means of blocks.
-    Mean,
-    /// LLVM's profile inference with the compiler's costs.
-    Profi,
-    /// The same with BOLT's costs.
-    Bolt,
-    /// GCC's minimum-cost smoothing.
-    Mcf,
-}
-
-impl Method {
-    /// It has no use for the skid of the file.
-    pub fn ignores_skid(self) -> bool {
-        matches!(
-            self,
-            Method::Flow | Method::Timed | Method::Mean | Method::Profi | Method::Bolt | Method::Mcf
-        )
-    }
-}
 
 /// How to solve.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The method asked for; a group that it fails on falls back to the next one.
-    pub method: Method,
+    /// The one asked for; a group that it fails on falls back to the next one.
+    pub solver: Solver,
     /// Mean skid, cycles, where it is known.
     pub skid: Option<f64>,
     /// Equal seeds give equal answers, whatever the number of threads.
@@ -74,7 +44,7 @@ pub struct Answer {
     /// Draws of the executions per block, for intervals of sums; may be empty.
     pub draws: Vec<Vec<f64>>,
     /// What gave the answer.
-    pub method: Method,
+    pub solver: Solver,
     /// Why that.
     pub reason: String,
     /// Split R̂, the worst of any block with a noticeable share, where chains ran.
@@ -84,16 +54,18 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The method as the report names it.
-    pub fn verdict(&self) -> Verdict {
-        match self.method {
-            Method::Gibbs => Verdict::Gibbs,
-            Method::Argmin => Verdict::Argmin,
-            Method::Flow => Verdict::Flow,
-            Method::Timed => Verdict::Timed,
-            Method::Ics => Verdict::Ics,
-            Method::Mean | Method::Profi | Method::Bolt | Method::Mcf => Verdict::Baseline,
-        }
+    /// What `solver` found, with intervals from `draws` of the executions per block.
+    pub fn new(group: &Group, rates: Rates, draws: Vec<Vec<f64>>, solver: Solver, reason: String) -> Answer {
+        let model = group.model.clone();
+        let holds = Holds::measure(&model.region, &rates, model.time.as_ref(), model.reporting);
+        let (low, high) = interval(&model, &rates, &draws);
+        Answer { model, rates, holds, low, high, draws, solver, reason, r_hat: None, ess: None }
+    }
+
+    /// What the processor goes through, by this answer.
+    pub fn walk(&self) -> Walk<'_> {
+        let Answer { model, rates, holds, .. } = self;
+        Walk { region: &model.region, rates, holds, reporting: model.reporting }
     }
 }
 
@@ -106,4 +78,18 @@ pub struct Solved {
     pub skid: Skid,
     /// Which address is reported.
     pub reporting: Reporting,
+}
+
+/// 90 % of `draws`, and the answer itself. Fewer executions of a block than one of its samples stands for may be none.
+fn interval(model: &Model, rates: &Rates, draws: &[Vec<f64>]) -> (Vec<f64>, Vec<f64>) {
+    let ends = |(b, &own): (usize, &f64)| {
+        if draws.is_empty() {
+            return (own, own);
+        }
+        let mut drawn: Vec<f64> = draws.iter().map(|d| d[b]).collect();
+        let low = quantile(&mut drawn, 0.05).min(own);
+        let sampled = low * model.region.blocks[b].nodes.len() as f64 >= model.events[0].period;
+        (if sampled { low } else { 0.0 }, quantile(&mut drawn, 0.95).max(own))
+    };
+    rates.blocks.iter().enumerate().map(ends).unzip()
 }

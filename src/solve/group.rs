@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use super::answer::Evidence;
 use super::conserve::{FLOW, TIMED, conserve};
+use super::solver::Solver;
 use crate::code::{FunctionIx, Program};
-use crate::skid::assemble::{self, Folded};
+use crate::skid::assemble;
 use crate::skid::circulation::probabilities;
 use crate::skid::classes::Classes;
+use crate::skid::folded::Folded;
 use crate::skid::hold::Reporting;
 use crate::skid::region::{Arm, Region};
 use crate::skid::{Circulation, Model, Rates};
@@ -30,12 +32,19 @@ pub struct Group {
     pub flow: Vec<f64>,
     /// What follows from them.
     pub rates: Rates,
-    /// Parameters of the flow that the samples and time agree on best.
-    pub timed: Vec<f64>,
+    /// Parameters of the flow that the samples and time agree on best, where they are wanted and time was observed.
+    pub timed: Option<Vec<f64>>,
 }
 
-/// All groups with samples of the first retirement event, or of the time event where there is none.
-pub fn prepare(program: &Program, evidence: &Evidence, reporting: Reporting) -> Vec<Group> {
+impl Group {
+    /// Where a search starts, and the prior's centre.
+    pub fn start(&self) -> &[f64] {
+        self.timed.as_ref().unwrap_or(&self.flow)
+    }
+}
+
+/// All groups with samples of the first retirement event, or of the time event where there is none, as `solver` wants them.
+pub fn prepare(program: &Program, evidence: &Evidence, reporting: Reporting, solver: Solver) -> Vec<Group> {
     let retired: Vec<Folded> = match evidence.retired.is_empty() {
         true => evidence.time.iter().cloned().collect(),
         false => evidence.retired.clone(),
@@ -50,6 +59,7 @@ pub fn prepare(program: &Program, evidence: &Evidence, reporting: Reporting) -> 
         time: evidence.time.as_ref(),
         reporting,
         total,
+        solver,
     };
     let sampled =
         |g: &Vec<FunctionIx>| g.iter().map(|&f| first.within(f)).sum::<f64>() >= LEAST_SAMPLES * first.period;
@@ -64,6 +74,7 @@ struct Workshop<'a> {
     time: Option<&'a Folded>,
     reporting: Reporting,
     total: f64,
+    solver: Solver,
 }
 
 /// What is known of functions each taken alone.
@@ -87,8 +98,8 @@ impl Workshop<'_> {
         let flow = conserve(&model, &alone.logits(&model.region), FLOW)?;
         let rates = Circulation::new(&model.region).rates(&model.region, &flow, model.total())?;
         let free = model.region.freedom();
-        let timed = model.time.as_ref().and_then(|_| conserve(&model, &flow[..free], TIMED));
-        let timed = timed.unwrap_or_else(|| flow.clone());
+        let observed = model.time.is_some() && self.solver.uses_time();
+        let timed = if observed { conserve(&model, &flow[..free], TIMED) } else { None };
         Some(Group { functions, model, flow, rates, timed })
     }
 

@@ -47,11 +47,11 @@ pub fn pool(groups: &[&Group], given: Option<f64>, trust: Trust) -> (Skid, Vec<V
     let mut skid = Skid::broad(TICK, LONGEST);
     let shapes = given.map_or_else(|| all(&skid), |cycles| vec![shape(&skid, cycles, WIDTHS[0])]);
     let held = Trust { prior: HELD, ..trust };
-    let mut near: Vec<Vec<f64>> = groups.iter().map(|g| g.timed.clone()).collect();
+    let mut near: Vec<Vec<f64>> = groups.iter().map(|g| g.start().to_vec()).collect();
     for round in 0..ROUNDS {
         if round > 0 {
             let search = |(group, z): (&&Group, &Vec<f64>)| {
-                let mut posterior = Posterior::new(&group.model, &group.timed, skid.clone(), held);
+                let mut posterior = Posterior::new(&group.model, group.start(), skid.clone(), held);
                 descend(&mut posterior, z.clone(), HELD_ITERATIONS).map_or_else(|| z.clone(), |m| m.z)
             };
             near = groups.par_iter().zip(&near).map(search).collect();
@@ -70,7 +70,7 @@ pub fn mode(posterior: &mut Posterior<'_>, starts: &[&[f64]]) -> Option<Mode> {
 /// Weights of the bins: the mean over `shapes`, each as likely as it explains the groups at parameters `near`.
 fn weigh(groups: &[&Group], near: &[Vec<f64>], skid: &Skid, shapes: &[Shape], trust: Trust) -> Vec<f64> {
     let predict = |(group, z): (&&Group, &Vec<f64>)| {
-        Posterior::new(&group.model, &group.timed, skid.clone(), trust).predict(z)
+        Posterior::new(&group.model, group.start(), skid.clone(), trust).predict(z)
     };
     let predictions: Vec<Option<Prediction>> = groups.par_iter().zip(near).map(predict).collect();
     let judged = groups.iter().zip(&predictions).filter_map(|(g, p)| Some((g, p.as_ref()?)));
@@ -92,7 +92,7 @@ fn weigh(groups: &[&Group], near: &[Vec<f64>], skid: &Skid, shapes: &[Shape], tr
 fn judge(group: &Group, prediction: &Prediction, skid: &Skid, shapes: &[Shape], trust: Trust) -> Vec<f64> {
     let model = &group.model;
     let plain = Trust { dispersion: 1.0, ..trust };
-    let posterior = Posterior::new(model, &group.timed, skid.clone(), plain);
+    let posterior = Posterior::new(model, group.start(), skid.clone(), plain);
     let one = |shape: &Shape| {
         let skid = Skid { weights: shape.weights.clone(), ..skid.clone() };
         (value(&posterior.misfits(prediction, &skid)), model.dispersion(prediction, &skid))

@@ -1,18 +1,18 @@
-//! One group's answer, by the method asked for or the next one that works.
+//! One group's answer under a model of skid, by the solver asked for or the next one that works.
 
 use rayon::prelude::*;
 
-use super::answer::{Answer, Method, Settings};
-use super::conserve::{Belief, Conservation, FLOW, TIMED};
+use super::answer::{Answer, Settings};
 use super::descend::minimise;
-use super::diagnose::{effective_size, quantile, split_r_hat};
-use super::energy::{Energy, value};
+use super::diagnose::{effective_size, split_r_hat};
+use super::floor::{DOUBT, DRAWS, executions, flow, rates_at, timed};
 use super::gibbs::{Chain, Length, chain};
 use super::group::Group;
 use super::levenberg::Mode;
 use super::posterior::{Posterior, Trust};
+use super::solver::Solver;
 use super::{gate, ics, laplace, pool};
-use crate::skid::{Circulation, Holds, Model, Rates, Skid};
+use crate::skid::Skid;
 
 /// Chains per group.
 const CHAINS: usize = 4;
@@ -30,11 +30,6 @@ const ROUNDS: usize = 1;
 const MISTRUST: f64 = 2.0;
 /// Steps of argmin.
 const ITERATIONS: u64 = 10;
-/// Variance of a Gaussian approximation over what its curvature says: models err where data do not. With 1, intervals covered
-/// 67 % of the executions of 42 recordings, with 5 to 10, 83 %.
-const DOUBT: f64 = 8.0;
-/// Draws from a Gaussian approximation.
-const DRAWS: usize = 80;
 
 /// What settling a group takes.
 pub struct Bench<'a> {
@@ -52,13 +47,13 @@ impl Bench<'_> {
     /// The answer for group number `ix`, searched from parameters `near`.
     pub fn settle(&self, ix: usize, group: &Group, near: &[f64]) -> Answer {
         let seed = self.settings.seed ^ (ix as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        if self.settings.method == Method::Ics {
+        if self.settings.solver == Solver::Ics {
             return self.ics(group, seed);
         }
         let Some((mut posterior, best)) = self.search(group, near) else {
             return timed(group, "no flow explains the samples".into(), seed);
         };
-        let (found, before) = (posterior.predict(&best.z), posterior.predict(&group.timed));
+        let (found, before) = (posterior.predict(&best.z), posterior.predict(group.start()));
         let (Some(found), Some(before)) = (found, before) else {
             return timed(group, "no flow explains the samples".into(), seed);
         };
@@ -66,8 +61,8 @@ impl Bench<'_> {
             return timed(group, reason, seed);
         }
         let trust = posterior.trust;
-        let sampled = match self.settings.method {
-            Method::Gibbs => self.sample(group, trust, &[&best.z, near], seed),
+        let sampled = match self.settings.solver {
+            Solver::Gibbs => self.sample(group, trust, &[&best.z, near], seed),
             _ => Err("asked for".into()),
         };
         match sampled {
@@ -79,7 +74,7 @@ impl Bench<'_> {
     /// The mode, with the samples believed as far as they scatter there.
     fn search<'g>(&self, group: &'g Group, near: &[f64]) -> Option<(Posterior<'g>, Mode)> {
         let mut posterior = self.posterior(group, self.trust);
-        let mut best = pool::mode(&mut posterior, &[near, &group.timed])?;
+        let mut best = pool::mode(&mut posterior, &[near, group.start()])?;
         for _ in 0..ROUNDS {
             let prediction = posterior.predict(&best.z)?;
             let scatter = group.model.dispersion(&prediction, self.skid);
@@ -90,7 +85,7 @@ impl Bench<'_> {
     }
 
     fn posterior<'g>(&self, group: &'g Group, trust: Trust) -> Posterior<'g> {
-        Posterior::new(&group.model, &group.timed, self.skid.clone(), trust)
+        Posterior::new(&group.model, group.start(), self.skid.clone(), trust)
     }
 
     /// Gibbs sampling; the reason if chains can't run or do not mix.
@@ -113,7 +108,7 @@ impl Bench<'_> {
         let draws: Vec<Vec<f64>> = chains.iter().flat_map(|c| c.blocks.iter().cloned()).collect();
         let z = mean(chains.iter().flat_map(|c| &c.z));
         let reason = format!("{CHAINS} chains of {sweeps} sweeps mixed: split R-hat {r_hat:.2}");
-        let mut answer = from_draws(group, &z, draws, Method::Gibbs, reason)
+        let mut answer = from_draws(group, &z, draws, Solver::Gibbs, reason)
             .ok_or("the mean of the chains has no flow")?;
         (answer.r_hat, answer.ess) = (Some(r_hat), Some(ess));
         Ok(answer)
@@ -139,7 +134,7 @@ impl Bench<'_> {
         let blocks = executions(group, &draws);
         let fallback = format!("the mode: {reason}");
         match rates_at(group, &mode.z) {
-            Some(rates) => answer(group, rates, blocks, Method::Argmin, fallback),
+            Some(rates) => Answer::new(group, rates, blocks, Solver::Argmin, fallback),
             None => timed(group, fallback, seed),
         }
     }
@@ -151,53 +146,10 @@ impl Bench<'_> {
                 let more = if found.loops.1 { ", and more were left out" } else { "" };
                 let reason =
                     format!("{} simple loops{more}; misfit {:.0} samples²", found.loops.0, found.misfit);
-                answer(group, found.rates, Vec::new(), Method::Ics, reason)
+                Answer::new(group, found.rates, Vec::new(), Solver::Ics, reason)
             }
         }
     }
-}
-
-/// A baseline's answer, which has no intervals; `None` if `method` is none.
-pub fn baseline(group: &Group, method: Method) -> Option<Answer> {
-    let rates = super::baseline::rates(&group.model, method)?;
-    Some(answer(group, rates, Vec::new(), method, "asked for".into()))
-}
-
-/// Flow conservation's answer.
-pub fn flow(group: &Group, reason: String, seed: u64) -> Answer {
-    let draws = conserved(group, &group.flow, FLOW, seed);
-    answer(group, group.rates.clone(), draws, Method::Flow, reason)
-}
-
-/// The answer of flow conservation and time, or where no time was observed, of flow conservation.
-pub fn timed(group: &Group, reason: String, seed: u64) -> Answer {
-    match rates_at(group, &group.timed).filter(|_| group.model.time.is_some()) {
-        Some(rates) => {
-            answer(group, rates, conserved(group, &group.timed, TIMED, seed), Method::Timed, reason)
-        }
-        None => flow(group, reason, seed),
-    }
-}
-
-/// Draws of the executions around the flow at `z`, as wide as the residuals scatter.
-fn conserved(group: &Group, z: &[f64], belief: Belief, seed: u64) -> Vec<Vec<f64>> {
-    let free = group.model.region.freedom();
-    let (mut energy, _) = Conservation::new(&group.model, &z[..free], belief);
-    let scatter = energy
-        .residuals(z)
-        .map_or(1.0, |r| 2.0 * value(&r) / (r.len() as f64 - 2.0 * z.len() as f64).max(1.0));
-    executions(group, &laplace::draws(&mut energy, z, DOUBT * scatter.max(1.0), DRAWS, seed))
-}
-
-/// Executions per block at each of `draws`.
-fn executions(group: &Group, draws: &[Vec<f64>]) -> Vec<Vec<f64>> {
-    let region = &group.model.region;
-    let mut circulation = Circulation::new(region);
-    draws.iter().filter_map(|z| Some(circulation.rates(region, z, group.model.total())?.blocks)).collect()
-}
-
-fn rates_at(group: &Group, z: &[f64]) -> Option<Rates> {
-    Circulation::new(&group.model.region).rates(&group.model.region, z, group.model.total())
 }
 
 /// The mean of draws, with the walk at their mean parameters.
@@ -205,33 +157,12 @@ fn from_draws(
     group: &Group,
     z: &[f64],
     draws: Vec<Vec<f64>>,
-    method: Method,
+    solver: Solver,
     reason: String,
 ) -> Option<Answer> {
     let mut rates = rates_at(group, z)?;
     rates.blocks = mean(draws.iter());
-    Some(answer(group, rates, draws, method, reason))
-}
-
-fn answer(group: &Group, rates: Rates, draws: Vec<Vec<f64>>, method: Method, reason: String) -> Answer {
-    let model = group.model.clone();
-    let holds = Holds::measure(&model.region, &rates, model.time.as_ref(), model.reporting);
-    let (low, high) = interval(&model, &rates, &draws);
-    Answer { model, rates, holds, low, high, draws, method, reason, r_hat: None, ess: None }
-}
-
-/// 90 % of `draws`, and the answer itself. Fewer executions of a block than one of its samples stands for may be none.
-fn interval(model: &Model, rates: &Rates, draws: &[Vec<f64>]) -> (Vec<f64>, Vec<f64>) {
-    let ends = |(b, &own): (usize, &f64)| {
-        if draws.is_empty() {
-            return (own, own);
-        }
-        let mut drawn: Vec<f64> = draws.iter().map(|d| d[b]).collect();
-        let low = quantile(&mut drawn, 0.05).min(own);
-        let sampled = low * model.region.blocks[b].nodes.len() as f64 >= model.events[0].period;
-        (if sampled { low } else { 0.0 }, quantile(&mut drawn, 0.95).max(own))
-    };
-    rates.blocks.iter().enumerate().map(ends).unzip()
+    Some(Answer::new(group, rates, draws, solver, reason))
 }
 
 fn mean<'a>(draws: impl Iterator<Item = &'a Vec<f64>>) -> Vec<f64> {

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::answer::{Answer, Evidence, Method, Settings, Solved};
+use super::answer::{Answer, Evidence, Settings, Solved};
+use super::floor::{baseline, flow, timed};
 use super::group::{Group, prepare};
 use super::pool;
 use super::posterior::Trust;
-use super::settle::{Bench, baseline, flow, timed};
+use super::settle::Bench;
+use super::solver::Solver;
 use crate::code::Program;
 use crate::progress::{Progress, Stage};
 use crate::skid::{Skid, reporting};
@@ -24,10 +26,10 @@ const MOST_FREEDOM: usize = 150;
 pub fn solve(program: &Program, evidence: &Evidence, settings: &Settings, progress: &dyn Progress) -> Solved {
     let events: Vec<_> = evidence.retired.iter().chain(&evidence.time).collect();
     let reporting = reporting::decide(program, evidence.time.as_ref(), &events);
-    let groups = prepare(program, evidence, reporting);
     // time alone tells where cycles went; how often anything ran is only wanted to share them out where ways meet
-    let method = if evidence.retired.is_empty() { Method::Flow } else { settings.method };
-    let (skid, answers) = solve_all(&groups, &Settings { method, ..*settings }, progress);
+    let solver = if evidence.retired.is_empty() { Solver::Flow } else { settings.solver };
+    let groups = prepare(program, evidence, reporting, solver);
+    let (skid, answers) = solve_all(&groups, &Settings { solver, ..*settings }, progress);
     Solved { answers, skid, reporting }
 }
 
@@ -42,7 +44,7 @@ pub fn solve_all(groups: &[Group], settings: &Settings, progress: &dyn Progress)
     let answer = |ix: usize| {
         let answer = match near.get(&ix) {
             Some(near) => bench.settle(ix, &groups[ix], near),
-            None => unworthy(&groups[ix], settings),
+            None => unmodelled(&groups[ix], settings),
         };
         progress.advance(Stage::Solve, 1);
         answer
@@ -57,22 +59,24 @@ fn samples(group: &Group) -> f64 {
 }
 
 fn worth(group: &Group, settings: &Settings) -> bool {
-    !settings.method.ignores_skid()
+    settings.solver.models_skid()
         && samples(group) >= LEAST_SAMPLES
         && group.model.region.freedom() <= MOST_FREEDOM
 }
 
-/// The answer for a group that the kernel is not tried on.
-fn unworthy(group: &Group, settings: &Settings) -> Answer {
-    let asked = || "asked for".to_string();
-    match settings.method {
-        Method::Flow => flow(group, asked(), settings.seed),
-        Method::Timed => timed(group, asked(), settings.seed),
-        _ if samples(group) < LEAST_SAMPLES => {
-            flow(group, "too few samples to tell skid from flow".into(), settings.seed)
+/// The answer for a group that the model of skid is not tried on.
+fn unmodelled(group: &Group, settings: &Settings) -> Answer {
+    let (asked, seed) = ("asked for".to_string(), settings.seed);
+    match settings.solver {
+        Solver::Flow => flow(group, asked, seed),
+        Solver::Timed => timed(group, asked, seed),
+        solver @ (Solver::Mean | Solver::Profi | Solver::Bolt | Solver::Mcf) => baseline(group, solver)
+            .unwrap_or_else(|| flow(group, "the baseline finds no executions".into(), seed)),
+        Solver::Gibbs | Solver::Argmin | Solver::Ics if samples(group) < LEAST_SAMPLES => {
+            flow(group, "too few samples to tell skid from flow".into(), seed)
         }
-        method => baseline(group, method).unwrap_or_else(|| {
-            timed(group, "too many branches to tell skid from flow".into(), settings.seed)
-        }),
+        Solver::Gibbs | Solver::Argmin | Solver::Ics => {
+            timed(group, "too many branches to tell skid from flow".into(), seed)
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Instructions that decide something, each from its bytes.
 
 use super::*;
+use crate::code::Kind;
 
 fn long(bytes: &[u8]) -> Inst {
     decode(Bitness::Bits64, 0x1000, bytes).expect("decodes")

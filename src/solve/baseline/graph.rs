@@ -170,33 +170,54 @@ impl Graph {
         self.entries = blocks.clone().map(|b| b == 0 || self.edges.iter().all(|e| e.to != b)).collect();
         self.exits = blocks.map(|b| leaves(b) || self.edges.iter().all(|e| e.from != b)).collect();
     }
+}
 
-    /// A graph for tests: counts per block, and edges; likelihoods are even.
-    #[cfg(test)]
-    pub fn sketch(counts: &[f64], edges: &[(usize, usize)]) -> Graph {
-        let ways = |from: usize| edges.iter().filter(|e| e.0 == from).count() as f64;
-        let edge = |&(from, to): &(usize, usize)| Edge { from, to, likely: 1.0 / ways(from) };
-        let mut graph =
-            Graph { counts: counts.to_vec(), edges: edges.iter().map(edge).collect(), ..Graph::default() };
-        graph.close(|_| false);
-        graph
+#[cfg(test)]
+pub mod testing {
+    //! Small graphs, and what holds on all of them.
+
+    use super::{Counts, Edge, Graph};
+
+    /// One way in, two ways on that meet again.
+    pub const DIAMOND: [(usize, usize); 4] = [(0, 1), (0, 2), (1, 3), (2, 3)];
+
+    /// Fails unless both are the same but for rounding.
+    pub fn near(found: &[f64], expected: &[f64]) {
+        assert!(
+            found.len() == expected.len() && found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6),
+            "{found:?} for {expected:?}"
+        );
     }
 
-    /// By how much a block's executions differ from its edges in and out, the largest over all blocks; entries may be
-    /// entered and exits left otherwise.
-    #[cfg(test)]
-    pub fn imbalance(&self, counts: &Counts) -> f64 {
-        let sum = |of: &dyn Fn(&Edge) -> bool| -> f64 {
-            self.edges.iter().zip(&counts.edges).filter(|(e, _)| of(e)).map(|(_, c)| c).sum()
-        };
-        let off = |b: usize| {
-            let (into, out) =
-                (counts.blocks[b] - sum(&|e| e.to == b), counts.blocks[b] - sum(&|e| e.from == b));
-            // what is entered or left elsewhere is not negative
-            let into = if self.entries[b] { (-into).max(0.0) } else { into.abs() };
-            let out = if self.exits[b] { (-out).max(0.0) } else { out.abs() };
-            into.max(out)
-        };
-        (0..self.counts.len()).map(off).fold(0.0, f64::max)
+    impl Graph {
+        /// A graph of counts per block, and edges; likelihoods are even.
+        pub fn sketch(counts: &[f64], edges: &[(usize, usize)]) -> Graph {
+            let ways = |from: usize| edges.iter().filter(|e| e.0 == from).count() as f64;
+            let edge = |&(from, to): &(usize, usize)| Edge { from, to, likely: 1.0 / ways(from) };
+            let mut graph = Graph {
+                counts: counts.to_vec(),
+                edges: edges.iter().map(edge).collect(),
+                ..Graph::default()
+            };
+            graph.close(|_| false);
+            graph
+        }
+
+        /// By how much a block's executions differ from its edges in and out, the largest over all blocks; entries may be
+        /// entered and exits left otherwise.
+        pub fn imbalance(&self, counts: &Counts) -> f64 {
+            let sum = |of: &dyn Fn(&Edge) -> bool| -> f64 {
+                self.edges.iter().zip(&counts.edges).filter(|(e, _)| of(e)).map(|(_, c)| c).sum()
+            };
+            let off = |b: usize| {
+                let (into, out) =
+                    (counts.blocks[b] - sum(&|e| e.to == b), counts.blocks[b] - sum(&|e| e.from == b));
+                // what is entered or left elsewhere is not negative
+                let into = if self.entries[b] { (-into).max(0.0) } else { into.abs() };
+                let out = if self.exits[b] { (-out).max(0.0) } else { out.abs() };
+                into.max(out)
+            };
+            (0..self.counts.len()).map(off).fold(0.0, f64::max)
+        }
     }
 }

@@ -124,16 +124,8 @@ impl Fixup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::solve::baseline::graph::testing::{DIAMOND, near};
     use proptest::prelude::*;
-
-    fn near(found: &[f64], expected: &[f64]) {
-        assert!(
-            found.len() == expected.len() && found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6),
-            "{found:?} for {expected:?}"
-        );
-    }
-
-    const DIAMOND: [(usize, usize); 4] = [(0, 1), (0, 2), (1, 3), (2, 3)];
 
     #[test]
     fn a_diamond_is_filled_up_where_it_lacks() {

@@ -10,19 +10,19 @@ pub mod mean;
 pub mod network;
 pub mod profi;
 
-use super::answer::Method;
+use super::solver::Solver;
 use crate::skid::{Model, Rates};
 use graph::Functions;
 
-/// Executions by baseline `method`; `None` if it is none, or has nothing to say.
-pub fn rates(model: &Model, method: Method) -> Option<Rates> {
+/// Executions by baseline `solver`; `None` if it is none, or has nothing to say.
+pub fn rates(model: &Model, solver: Solver) -> Option<Rates> {
     let functions = Functions::of(model);
-    match method {
-        Method::Mean => functions.infer(mean::mean),
-        Method::Profi => functions.infer(|graph| profi::profi(graph, &profi::COMPILER)),
-        Method::Bolt => functions.infer(|graph| profi::profi(graph, &profi::BOLT)),
-        Method::Mcf => functions.infer(mcf::mcf),
-        Method::Gibbs | Method::Argmin | Method::Flow | Method::Timed | Method::Ics => None,
+    match solver {
+        Solver::Mean => functions.infer(mean::mean),
+        Solver::Profi => functions.infer(|graph| profi::profi(graph, &profi::COMPILER)),
+        Solver::Bolt => functions.infer(|graph| profi::profi(graph, &profi::BOLT)),
+        Solver::Mcf => functions.infer(mcf::mcf),
+        Solver::Gibbs | Solver::Argmin | Solver::Flow | Solver::Timed | Solver::Ics => None,
     }
 }
 
@@ -31,8 +31,9 @@ mod tests {
     use super::*;
     use crate::code::testing::{Bytes, NoStubs};
     use crate::code::{Program, explore};
-    use crate::skid::assemble::{Counts, Folded, model};
+    use crate::skid::assemble::model;
     use crate::skid::classes::Classes;
+    use crate::skid::folded::{Counts, Folded};
     use crate::skid::hold::Reporting;
 
     /// A loop around a call of a function with a branch in it; all instructions hold `samples` in turn.
@@ -54,26 +55,26 @@ mod tests {
     #[test]
     fn each_function_is_solved_alone_and_the_whole_keeps_its_samples() {
         let model = called(&[1.0, 0.0, 60.0, 0.0, 1.0, 40.0, 0.0, 20.0, 40.0]);
-        for method in [Method::Mean, Method::Profi, Method::Bolt, Method::Mcf] {
-            let rates = rates(&model, method).expect("executions");
+        for solver in [Solver::Mean, Solver::Profi, Solver::Bolt, Solver::Mcf] {
+            let rates = rates(&model, solver).expect("executions");
             let sum: f64 =
                 model.region.blocks.iter().zip(&rates.blocks).map(|(b, e)| b.nodes.len() as f64 * e).sum();
-            assert!((sum - model.total()).abs() < 1e-6 * sum, "{method:?}");
+            assert!((sum - model.total()).abs() < 1e-6 * sum, "{solver:?}");
             for node in 0..model.region.nodes.len() {
                 let steps: f64 =
                     rates.steps[model.region.starts[node]..model.region.starts[node + 1]].iter().sum();
-                assert!(steps <= 1.0 + 1e-9, "{method:?}");
+                assert!(steps <= 1.0 + 1e-9, "{solver:?}");
             }
         }
         // the means of the loop and of the callee's entry are 20 and 40: without links between them both stay
-        let profi = rates(&model, Method::Profi).expect("executions").blocks;
+        let profi = rates(&model, Solver::Profi).expect("executions").blocks;
         assert!((profi[3] / profi[1] - 2.0).abs() < 1e-6, "{profi:?}");
         assert!((profi[3] - profi[5]).abs() < 1e-6, "what enters the callee leaves it: {profi:?}");
     }
 
     #[test]
     fn nothing_sampled_is_nothing_said() {
-        assert!(rates(&called(&[0.0; 9]), Method::Profi).is_none());
-        assert!(rates(&called(&[1.0; 9]), Method::Gibbs).is_none());
+        assert!(rates(&called(&[0.0; 9]), Solver::Profi).is_none());
+        assert!(rates(&called(&[1.0; 9]), Solver::Gibbs).is_none());
     }
 }

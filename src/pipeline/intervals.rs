@@ -1,0 +1,67 @@
+//! Answers and plans → intervals of the weight per place and function.
+
+use std::collections::BTreeMap;
+
+use super::correct::{Correction, Desk};
+use super::linking::at;
+use crate::code::FunctionIx;
+use crate::perfdata::AttrIx;
+use crate::report::{Class, Verdict};
+use crate::solve::Answer;
+use crate::solve::diagnose::quantile;
+
+impl Desk<'_> {
+    /// Intervals around what was `placed` (weight and samples per node): those of the posterior for retirement events, those
+    /// of counting for others.
+    pub(super) fn note_intervals(
+        &self,
+        event: AttrIx,
+        region: usize,
+        answer: &Answer,
+        placed: &[(f64, f64)],
+        correction: &mut Correction,
+    ) {
+        let class = self.kinds[event.0 as usize].class;
+        let retired = class == Class::Retirement;
+        let verdict = if class == Class::Time { Verdict::Waited } else { answer.solver.verdict() };
+        let executed: f64 = answer.model.region.nodes.iter().map(|n| answer.rates.blocks[n.block]).sum();
+        let total: f64 = placed.iter().map(|p| p.0).sum();
+        let scale = total / executed.max(f64::MIN_POSITIVE);
+        for (node, &(weight, samples)) in placed.iter().enumerate() {
+            let block = answer.model.region.nodes[node].block;
+            let (low, high) = match retired {
+                true => (answer.low[block] * scale, answer.high[block] * scale),
+                false if samples > 0.0 => counting(samples, weight / samples),
+                false => (0.0, 0.0),
+            };
+            let at = correction.places[region][node];
+            correction.intervals.insert((event, at), (low.min(weight), high.max(weight), verdict));
+        }
+        if retired {
+            self.note_functions(event, answer, scale, correction);
+        }
+    }
+
+    /// Intervals of whole functions, from the draws of the posterior: blocks of a function rise and fall together.
+    fn note_functions(&self, event: AttrIx, answer: &Answer, scale: f64, correction: &mut Correction) {
+        let mut sums: BTreeMap<FunctionIx, Vec<f64>> = BTreeMap::new();
+        for blocks in &answer.draws {
+            let mut per: BTreeMap<FunctionIx, f64> = BTreeMap::new();
+            for block in answer.model.region.blocks.iter().zip(blocks) {
+                *per.entry(block.0.function).or_default() += block.0.nodes.len() as f64 * block.1 * scale;
+            }
+            per.into_iter().for_each(|(f, sum)| sums.entry(f).or_default().push(sum));
+        }
+        for (f, mut draws) in sums {
+            let interval = (quantile(&mut draws, 0.05), quantile(&mut draws, 0.95));
+            correction.functions.insert((event, at(self.program.place(f, 0))), interval);
+        }
+    }
+}
+
+/// 90 % interval of a rate of which `samples` were seen, in units of `period`: gamma by Wilson and Hilferty's cube.
+fn counting(samples: f64, period: f64) -> (f64, f64) {
+    let cube = |n: f64, z: f64| n * (1.0 - 1.0 / (9.0 * n) + z / (3.0 * n.sqrt())).max(0.0).powi(3);
+    let low = if samples > 0.0 { cube(samples, -1.645) } else { 0.0 };
+    (low * period, cube(samples + 1.0, 1.645) * period)
+}

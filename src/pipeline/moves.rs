@@ -1,0 +1,159 @@
+//! Answers → a plan of where each cell's samples go, for one event in one region.
+
+use std::collections::BTreeMap;
+
+use super::correct::{Assigned, Correction, Desk};
+use super::linking::{at, place};
+use super::survey::{Cell, CellIx};
+use crate::attribute::{
+    Coupling, Frames, Occurrence, Plan, Route, Row, by_occurrence, by_overflow, by_waiting, suspicion,
+};
+use crate::code::{FunctionIx, Place};
+use crate::image::Location;
+use crate::perfdata::AttrIx;
+use crate::report::Class;
+use crate::skid::folded::Counts;
+use crate::skid::hold::TimeSamples;
+use crate::skid::kernel::Walk;
+use crate::skid::{Holds, Node, lag};
+use crate::solve::{Answer, Solved};
+
+impl Desk<'_> {
+    /// Plans one event in one region.
+    pub(super) fn plan(
+        &self,
+        event: AttrIx,
+        region: usize,
+        answer: &Answer,
+        solved: &Solved,
+        correction: &mut Correction,
+    ) {
+        let rows = self.rows(event, answer);
+        if rows.is_empty() {
+            return;
+        }
+        let (coupling, wanted) = self.causes(event, &rows, answer, solved);
+        let routes = Routes::new(self, answer);
+        let plan = Plan::make(&rows, &coupling, wanted.as_deref(), |row, to| routes.find(row, to));
+        self.note_intervals(
+            event,
+            region,
+            answer,
+            &placed(&rows, &plan, &correction.places[region]),
+            correction,
+        );
+        for (cell, shares) in plan.cells.into_iter().filter(|(_, shares)| !shares.is_empty()) {
+            correction.cells.insert(cell, Assigned { region, shares });
+        }
+    }
+
+    fn rows(&self, event: AttrIx, answer: &Answer) -> Vec<Row> {
+        let nodes: BTreeMap<(FunctionIx, usize), usize> = answer
+            .model
+            .region
+            .nodes
+            .iter()
+            .enumerate()
+            .map(|(n, node)| ((node.function, node.inst), n))
+            .collect();
+        let row = |(ix, cell): (usize, &Cell)| {
+            let node = *nodes.get(&self.program.find(place(cell.at))?)?;
+            Some(Row { cell: ix as CellIx, node, samples: cell.samples, weight: cell.weight as f64 })
+        };
+        let cells = self.survey.cells.iter().enumerate();
+        cells.filter(|(_, c)| c.attr == event && c.exact == 0).filter_map(row).collect()
+    }
+
+    /// Possible causes of each report, and the totals to aim at.
+    fn causes(
+        &self,
+        event: AttrIx,
+        rows: &[Row],
+        answer: &Answer,
+        solved: &Solved,
+    ) -> (Coupling, Option<Vec<f64>>) {
+        let region = &answer.model.region;
+        let kind = &self.kinds[event.0 as usize];
+        let mut reported = vec![0.0; region.nodes.len()];
+        rows.iter().for_each(|r| reported[r.node] += r.weight);
+        if kind.class == Class::Time {
+            let second = lag::second(self.program, &self.folded(event.0 as usize));
+            return (by_waiting(region, &answer.rates, solved.reporting, second, &reported), None);
+        }
+        if kind.class == Class::Occurrence {
+            let (mut samples, holds) = (vec![0.0; region.nodes.len()], waits(answer));
+            rows.iter().for_each(|r| samples[r.node] += r.samples as f64);
+            let prior = suspicion(self.program, region, &answer.rates, &holds, kind.causes, kind.span);
+            let walk = Walk { holds: &holds, ..answer.walk() };
+            let event = Occurrence { walk, surprised: kind.causes == Counts::Predicted };
+            let (coupling, caused) = by_occurrence(&event, &solved.skid, &prior, &samples);
+            return (coupling, Some(caused));
+        }
+        let executions: Vec<f64> = region
+            .nodes
+            .iter()
+            .map(|n| if kind.causes.includes(n) { answer.rates.blocks[n.block] } else { 0.0 })
+            .collect();
+        let coupling = by_overflow(&answer.walk(), &solved.skid, &executions);
+        (coupling, Some(executions))
+    }
+}
+
+/// Head times. Where no event measured time, late reports of retirement do so roughly: they stand where the processor waits.
+fn waits(answer: &Answer) -> Holds {
+    let model = &answer.model;
+    match model.events.first().filter(|_| model.time.is_none()) {
+        None => answer.holds.clone(),
+        Some(event) => {
+            let time = TimeSamples { cycles: event.weight.clone(), period: event.period };
+            Holds::measure(&model.region, &answer.rates, Some(&time), model.reporting)
+        }
+    }
+}
+
+/// Weight and samples per node under a plan.
+fn placed(rows: &[Row], plan: &Plan, places: &[Location]) -> Vec<(f64, f64)> {
+    let mut placed = vec![(0.0, 0.0); places.len()];
+    for row in rows {
+        for share in plan.cells.get(&row.cell).into_iter().flatten() {
+            let samples = share.samples as f64;
+            placed[share.to.node].0 += samples * row.weight / row.samples as f64;
+            placed[share.to.node].1 += samples;
+        }
+    }
+    placed
+}
+
+/// Ways of cells to nodes.
+struct Routes<'a> {
+    desk: &'a Desk<'a>,
+    answer: &'a Answer,
+}
+
+impl<'a> Routes<'a> {
+    fn new(desk: &'a Desk<'a>, answer: &'a Answer) -> Routes<'a> {
+        Routes { desk, answer }
+    }
+
+    fn find(&self, row: &Row, to: usize) -> Option<Route> {
+        let nodes = &self.answer.model.region.nodes;
+        let (from, to) = (&nodes[row.node], &nodes[to]);
+        let cell = &self.desk.survey.cells[row.cell as usize];
+        let context = &self.desk.survey.contexts[cell.context as usize];
+        let program = self.desk.program;
+        if context.unwound {
+            // unwinding goes on from the registers as they are: only where the rules are the same
+            let row_at = |n: &Node| {
+                let at = at(program.place(n.function, n.inst));
+                self.desk.survey.images.get(at.image).unwind_row(at.svma)
+            };
+            return (from.function == to.function && row_at(from) == row_at(to))
+                .then(|| Route { drop: 1, returns: Vec::new() });
+        }
+        let Some(callers) = &context.callers else {
+            return Some(Route::default());
+        };
+        let callers: Vec<Option<Place>> = callers.iter().map(|c| c.map(place)).collect();
+        Frames::new(program, from.function, &callers).route(program, to.function)
+    }
+}

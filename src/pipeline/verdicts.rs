@@ -1,0 +1,87 @@
+//! Answers → what is told of regions, events and the model of skid.
+
+use super::correct::{Correction, Desk, UNREAD};
+use super::fit;
+use super::linking::at;
+use crate::code::FunctionIx;
+use crate::image::demangle;
+use crate::options::Options;
+use crate::perfdata::PerfFile;
+use crate::report::{self, Class, Verdict};
+use crate::solve::{Answer, Solved};
+
+/// What is told of the skid that was found.
+pub(super) fn model(solved: &Solved, options: &Options) -> report::Model {
+    let interval = options.skid.is_none().then(|| [solved.skid.quantile(0.05), solved.skid.quantile(0.95)]);
+    let skid = &solved.skid;
+    let bin = |(edges, &share): (&[usize], &f64)| report::Bin {
+        from: edges[0] as f64 * skid.tick,
+        to: edges[1] as f64 * skid.tick,
+        share,
+    };
+    report::Model {
+        skid_cycles: skid.mean(),
+        interval,
+        late: Some(solved.reporting.late),
+        distribution: skid.edges.windows(2).zip(&skid.weights).map(bin).collect(),
+    }
+}
+
+impl Desk<'_> {
+    /// What the report says of a region.
+    pub(super) fn region(
+        &self,
+        file: &PerfFile,
+        active: &[usize],
+        answer: &Answer,
+        solved: &Solved,
+    ) -> report::RegionReport {
+        let learnt = |&&ix: &&usize| self.kinds[ix].class == Class::Retirement;
+        let event = active.iter().find(learnt).or(active.first());
+        let mut functions: Vec<FunctionIx> = answer.model.region.blocks.iter().map(|b| b.function).collect();
+        functions.sort_unstable();
+        functions.dedup();
+        let name = |f: FunctionIx| {
+            let place = at(self.program.place(f, 0));
+            let function = self.survey.images.get(place.image).function_at(place.svma);
+            function
+                .and_then(|f| f.name.as_deref())
+                .map(demangle)
+                .unwrap_or_else(|| format!("{:#x}", place.svma.0))
+        };
+        report::RegionReport {
+            event: event.map_or_else(String::new, |&ix| file.attrs()[ix].name.clone()),
+            functions: functions.into_iter().map(name).collect(),
+            samples: answer.model.events.first().map_or(0.0, |e| e.total()).round() as u64,
+            verdict: answer.solver.verdict(),
+            reason: answer.reason.clone(),
+            solver: answer.solver,
+            rhat: answer.r_hat,
+            ess: answer.ess,
+            fit: fit::fit(answer, solved),
+        }
+    }
+
+    /// The verdict on an event from those of its regions.
+    pub(super) fn conclude(&self, event: usize, solved: &Solved, correction: &mut Correction) {
+        let kind = &self.kinds[event];
+        let mut verdicts: Vec<Verdict> = solved.answers.iter().map(|a| a.solver.verdict()).collect();
+        verdicts.sort();
+        verdicts.dedup();
+        let outcome = &mut correction.events[event];
+        outcome.verdict = match (kind.class, verdicts.as_slice()) {
+            (_, []) => Verdict::Unchanged,
+            (Class::Time, _) => Verdict::Waited,
+            (_, [only]) => *only,
+            _ => Verdict::Mixed,
+        };
+        outcome.reason = match (kind.class, verdicts.is_empty()) {
+            (_, true) => UNREAD.into(),
+            (Class::Time, _) if solved.reporting.late => {
+                "each sample is given to the instruction waited for, one before".into()
+            }
+            (Class::Time, _) => "its samples stand on the instructions waited for already".into(),
+            _ => kind.reason.into(),
+        };
+    }
+}

@@ -1,0 +1,256 @@
+//! Linked functions → a region.
+
+use std::collections::BTreeMap;
+
+use super::expectation::{OUTSIDE, expectation};
+use super::{Arm, ArmKind, Block, By, Decision, Region, ReturnSite, Step};
+use crate::code::{CallSite, Exit, FunctionIx, Program};
+use crate::skid::classes::Classes;
+use crate::skid::components::Components;
+
+/// Tail calls followed when looking for the call that a return belongs to.
+const TAIL_DEPTH: usize = 3;
+
+impl Region {
+    /// Builds the region of `functions`. `keep` says which instructions (function, index of its first instruction's block)
+    /// are wanted: blocks it refuses are left out, as if control never went there.
+    pub fn build(
+        program: &Program,
+        classes: &Classes,
+        functions: &[FunctionIx],
+        keep: &dyn Fn(FunctionIx, usize) -> bool,
+    ) -> Region {
+        let mut region = Region { classes: classes.count(), ..Region::default() };
+        let mut index = Index::default();
+        for &f in functions {
+            region.add_function(program, classes, f, keep, &mut index);
+        }
+        for b in 0..region.blocks.len() {
+            region.add_arms(program, b, &index);
+        }
+        region.decide();
+        region.find_roots(functions, &index);
+        region.find_returns(functions, &index);
+        region.add_steps(program);
+        region
+    }
+
+    fn add_function(
+        &mut self,
+        program: &Program,
+        classes: &Classes,
+        f: FunctionIx,
+        keep: &dyn Fn(FunctionIx, usize) -> bool,
+        index: &mut Index,
+    ) {
+        let function = &program.functions[f].1;
+        for (b, block) in function.cfg.blocks.iter().enumerate() {
+            if !keep(f, b) {
+                continue;
+            }
+            let first = self.nodes.len();
+            index.blocks.insert((f, b), self.blocks.len());
+            let mut loaded = 0u64;
+            for inst in block.first..block.end {
+                index.nodes.insert((f, inst), self.nodes.len());
+                let fused = inst > block.first
+                    && function.insts[inst].is_conditional()
+                    && (function.insts[inst - 1].fuses || function.insts[inst - 1].fuses_constant);
+                let mut node = classes.node(program, f, inst, self.blocks.len(), fused);
+                let (reads, writes) = (function.insts[inst].reads.0, function.insts[inst].writes.0);
+                node.fed = reads & loaded != 0;
+                loaded = if node.loads { loaded | writes } else { loaded & !writes };
+                self.nodes.push(node);
+            }
+            self.blocks.push(Block { nodes: first..self.nodes.len(), function: f });
+        }
+    }
+
+    /// Arms of the calls in a block, then those at its end.
+    fn add_arms(&mut self, program: &Program, b: usize, index: &Index) {
+        let (f, nodes) = (self.blocks[b].function, self.blocks[b].nodes.clone());
+        let function = &program.functions[f].1;
+        for node in nodes.clone() {
+            let inst = self.nodes[node].inst;
+            if let Some(site) = program.site(f, inst).filter(|s| !s.tail) {
+                let after = index.nodes.get(&(f, inst + 1)).copied();
+                self.add_call(site, node, after, index);
+            }
+        }
+        let last = nodes.end - 1;
+        let origin = function.cfg.block_of(self.nodes[last].inst);
+        for edge in function.cfg.successors(origin) {
+            if let Some(&to) = index.blocks.get(&(f, edge.to)) {
+                let prior = expectation(function, origin, edge.to);
+                self.arms.push(Arm { node: last, to: Some(to), kind: ArmKind::Edge, prior });
+            }
+        }
+        if let Some(site) = program.site(f, self.nodes[last].inst).filter(|s| s.tail) {
+            for target in &site.targets {
+                if let Some(&to) = index.entry(target.function) {
+                    self.arms.push(Arm { node: last, to: Some(to), kind: ArmKind::Tail, prior: 0.0 });
+                }
+            }
+        }
+        let leaves = !matches!(function.cfg.blocks[origin].exit, Exit::None | Exit::Return);
+        let linked = self.arms.iter().rev().take_while(|a| a.node == last).any(|a| a.kind == ArmKind::Tail);
+        if leaves && !linked {
+            self.arms.push(Arm { node: last, to: None, kind: ArmKind::Edge, prior: OUTSIDE });
+        }
+    }
+
+    fn add_call(&mut self, site: &CallSite, node: usize, after: Option<usize>, index: &Index) {
+        let before = self.arms.len();
+        for target in &site.targets {
+            // a callee that is left out of the region costs no time here
+            if let Some(&to) = index.entry(target.function) {
+                self.arms.push(Arm { node, to: Some(to), kind: ArmKind::Call { after }, prior: 0.0 });
+            }
+        }
+        let complete = self.arms.len() - before == site.targets.len() && !site.targets.is_empty();
+        let evident = site.targets.iter().any(|t| t.seen > 0);
+        if !complete || (site.open && !evident) {
+            self.arms.push(Arm { node, to: None, kind: ArmKind::Skip { after }, prior: OUTSIDE });
+        }
+    }
+
+    fn decide(&mut self) {
+        let mut start = 0;
+        while start < self.arms.len() {
+            let (node, is_call) = (self.arms[start].node, self.arms[start].is_call());
+            let len =
+                self.arms[start..].iter().take_while(|a| a.node == node && a.is_call() == is_call).count();
+            if len > 1 {
+                self.decisions.push(Decision { arms: start..start + len });
+                for to in self.arms[start..start + len].iter().filter_map(|a| a.to) {
+                    let first = self.blocks[to].nodes.start;
+                    self.nodes[first].chosen = true;
+                }
+            }
+            start += len;
+        }
+    }
+
+    /// Functions whose entry no other function's arm leads to, and entry blocks that nothing leads to at all.
+    fn find_roots(&mut self, functions: &[FunctionIx], index: &Index) {
+        let components = Components::of(self);
+        let mut entered = vec![false; components.count];
+        for arm in &self.arms {
+            if let Some(to) = arm.to {
+                let (a, b) = (components.of[self.nodes[arm.node].block], components.of[to]);
+                entered[b] |= a != b;
+            }
+        }
+        for &f in functions {
+            if let Some(&entry) = index.entry(f) {
+                let component = components.of[entry];
+                if !std::mem::replace(&mut entered[component], true) {
+                    self.roots.push(entry);
+                }
+            }
+        }
+        for block in 0..self.blocks.len() {
+            if !std::mem::replace(&mut entered[components.of[block]], true) {
+                self.roots.push(block);
+            }
+        }
+    }
+
+    fn find_returns(&mut self, functions: &[FunctionIx], index: &Index) {
+        for &f in functions {
+            if let Some(&entry) = index.entry(f) {
+                let mut found = Vec::new();
+                self.trace_back(entry, entry, &mut Vec::new(), &mut found, index);
+                self.returns.extend(found);
+            }
+        }
+    }
+
+    /// Calls that lead to `at`, directly or by tail calls; `tails` is the way from there to `entry`.
+    fn trace_back(
+        &self,
+        entry: usize,
+        at: usize,
+        tails: &mut Vec<(usize, usize)>,
+        found: &mut Vec<ReturnSite>,
+        index: &Index,
+    ) {
+        for (ix, arm) in self.arms.iter().enumerate().filter(|(_, a)| a.to == Some(at)) {
+            match arm.kind {
+                ArmKind::Call { .. } => found.push(ReturnSite { entry, call: ix, tails: tails.clone() }),
+                ArmKind::Tail if tails.len() < TAIL_DEPTH => {
+                    let from = self.blocks[self.nodes[arm.node].block].function;
+                    if let Some(&left) = index.entry(from) {
+                        tails.push((ix, left));
+                        self.trace_back(entry, left, tails, found, index);
+                        tails.pop();
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn add_steps(&mut self, program: &Program) {
+        let mut returns: BTreeMap<FunctionIx, Vec<usize>> = BTreeMap::new();
+        for (ix, site) in self.returns.iter().enumerate() {
+            returns.entry(self.blocks[site.entry].function).or_default().push(ix);
+        }
+        let mut arm = 0;
+        for node in 0..self.nodes.len() {
+            self.starts.push(self.steps.len());
+            let first = arm;
+            while arm < self.arms.len() && self.arms[arm].node == node {
+                arm += 1;
+            }
+            let calls = self.arms[first..arm].iter().any(Arm::is_call);
+            for ix in first..arm {
+                if self.arms[ix].is_call() == calls {
+                    self.add_step(ix);
+                }
+            }
+            let in_block = node + 1 < self.blocks[self.nodes[node].block].nodes.end;
+            if first == arm && in_block {
+                self.steps.push(Step { to: node + 1, by: By::Sure });
+            } else if self.returns_at(program, node) {
+                for &ix in returns.get(&self.nodes[node].function).into_iter().flatten() {
+                    if let ArmKind::Call { after: Some(to) } = self.arms[self.returns[ix].call].kind {
+                        self.steps.push(Step { to, by: By::Return(ix) });
+                    }
+                }
+            }
+        }
+        self.starts.push(self.steps.len());
+    }
+
+    fn add_step(&mut self, ix: usize) {
+        let arm = self.arms[ix];
+        let to = match arm.kind {
+            ArmKind::Skip { after } => after,
+            _ => arm.to.map(|b| self.blocks[b].nodes.start),
+        };
+        if let Some(to) = to {
+            self.steps.push(Step { to, by: By::Arm(ix) });
+        }
+    }
+
+    fn returns_at(&self, program: &Program, node: usize) -> bool {
+        let block = &self.blocks[self.nodes[node].block];
+        let function = &program.functions[block.function].1;
+        node + 1 == block.nodes.end
+            && function.cfg.blocks[function.cfg.block_of(self.nodes[node].inst)].exit == Exit::Return
+    }
+}
+
+/// Where the program's blocks and instructions are in the region.
+#[derive(Default)]
+struct Index {
+    blocks: BTreeMap<(FunctionIx, usize), usize>,
+    nodes: BTreeMap<(FunctionIx, usize), usize>,
+}
+
+impl Index {
+    fn entry(&self, f: FunctionIx) -> Option<&usize> {
+        self.blocks.get(&(f, 0))
+    }
+}
