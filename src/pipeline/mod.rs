@@ -12,6 +12,7 @@ mod intervals;
 pub mod linking;
 mod listings;
 mod loops;
+mod memo;
 mod moves;
 mod second;
 mod summary;
@@ -123,7 +124,7 @@ pub fn run_watched(
     let survey = Survey::take_and_show(&file, search, workers(options), progress, |survey, group| {
         if once {
             let at = survey.place(group.record, group.sample);
-            let how = Move { from: at, to: at, patch: None };
+            let how = Move { from: at, to: at, ..Move::default() };
             audience.show(survey, (group.record, group.sample), group.samples, how);
         }
     });
