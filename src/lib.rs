@@ -16,6 +16,7 @@
 pub mod perfdata;
 pub mod image;
 pub mod code;
+pub mod ibs;
 pub mod skid;
 pub mod solve;
 pub mod attribute;

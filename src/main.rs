@@ -6,10 +6,10 @@ mod terminal;
 
 use anyhow::Context;
 use clap::Parser;
-use cli::{Action, Show, When};
+use cli::{Action, Show, Tables, When};
 use skidconv::options::{Annotate, Options};
 use skidconv::pipeline;
-use skidconv::report::{annotate, diff, text};
+use skidconv::report::{annotate, diff, ibs, text};
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -44,6 +44,7 @@ fn act(action: Action) -> anyhow::Result<()> {
             let style = text::Style { functions: rows, ..terminal::style(true, show.color) };
             Ok(terminal::page(&compare(a, b, all, &style)?, show)?)
         }
+        Action::Ibs { options, tables } => sample_tables(&options, tables),
         Action::Completions(shell) => Ok(cli::generate::completions(shell)?),
         Action::Man(folder) => cli::generate::man(&folder)
             .with_context(|| format!("cannot write manual pages: {}", folder.display())),
@@ -75,6 +76,28 @@ fn list(options: &Options, show: Show) -> anyhow::Result<()> {
         anyhow::bail!("no function with samples and code is called {name}: see skidconv report");
     }
     Ok(terminal::page(text.trim_start_matches('\n'), show)?)
+}
+
+fn sample_tables(options: &Options, how: Tables) -> anyhow::Result<()> {
+    let show = Show::new(how.no_pager, how.color);
+    if how.dump {
+        return Ok(pipeline::ibs::dump(options, &mut io::BufWriter::new(io::stdout().lock()))?);
+    }
+    let sampled = pipeline::ibs::ibs(options, &bars::Bars::new(false))?;
+    let style = text::Style { functions: how.functions, ..terminal::style(true, how.color) };
+    let shown = match &options.annotate {
+        _ if options.uses_stdout() => return Ok(()),
+        Some(Annotate::Function(name)) => {
+            let shown = ibs::listings(&sampled, how.all, &style);
+            anyhow::ensure!(
+                !shown.is_empty(),
+                "no function with samples and code is called {name}: see skidconv ibs"
+            );
+            shown
+        }
+        _ => ibs::functions(&sampled, how.all, &style),
+    };
+    Ok(terminal::page(shown.trim_start_matches('\n'), show)?)
 }
 
 fn compare(a: &Options, b: &Options, all: bool, style: &text::Style) -> anyhow::Result<String> {

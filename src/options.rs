@@ -25,6 +25,8 @@ pub struct Options {
     pub debuginfod: bool,
     /// One row per instruction.
     pub csv: Option<PathBuf>,
+    /// One row per function, of the tables of sampled fetches, ops and accesses.
+    pub functions_csv: Option<PathBuf>,
     /// pprof's profile.proto, gzipped.
     pub pprof: Option<PathBuf>,
     /// Firefox Profiler's processed profile.
@@ -116,7 +118,7 @@ impl Options {
 
     /// The outputs beside the recording, in the order they are written.
     pub fn side_outputs(&self) -> impl Iterator<Item = &Path> {
-        let tables = [&self.csv, &self.parquet, &self.parquet_samples];
+        let tables = [&self.csv, &self.functions_csv, &self.parquet, &self.parquet_samples];
         let samples = [
             &self.pprof,
             &self.firefox,

@@ -7,6 +7,7 @@ pub mod annotate;
 pub mod diff;
 mod format;
 pub mod html;
+pub mod ibs;
 pub mod listing;
 mod table;
 pub mod text;

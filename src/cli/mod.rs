@@ -4,8 +4,10 @@ mod common;
 mod diff;
 mod fix;
 pub mod generate;
+mod ibs;
 mod report;
 
+pub use ibs::Tables;
 pub use report::{Show, When};
 
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
@@ -49,6 +51,14 @@ enum Command {
     /// have the same build. Probabilities are adjusted for the number of comparisons (Šidák).
     #[command(after_help = diff::EXAMPLE, after_long_help = diff::EXAMPLE)]
     Diff(diff::Diff),
+    /// Show what single instructions did: AMD's sampled fetches and ops (IBS), and sampled accesses to memory
+    ///
+    /// The recording needs the registers of each sample: `perf record --raw-samples -e ibs_op// -e ibs_fetch//`. Fetches are
+    /// counted as killed, completed, aborted, and by what they missed; ops as branches, loads and stores, and by what they
+    /// missed and for how long. Accesses of `perf mem record` get such a table of any processor, and samples of counters
+    /// stand beside them.
+    #[command(after_help = ibs::EXAMPLE, after_long_help = ibs::EXAMPLE)]
+    Ibs(ibs::Ibs),
     /// Write a shell's completions to standard output
     Completions(generate::Completions),
     /// Write the manual pages into a folder
@@ -94,6 +104,13 @@ pub enum Action {
         /// Whether to show what does not differ as well.
         all: bool,
     },
+    /// Show tables of sampled fetches, ops and accesses.
+    Ibs {
+        /// Of what.
+        options: Options,
+        /// How.
+        tables: Tables,
+    },
     /// Write a shell's completions.
     Completions(clap_complete::Shell),
     /// Write manual pages into a folder.
@@ -109,6 +126,7 @@ impl Cli {
             Command::Report(report) => report.action(),
             Command::Annotate(annotate) => Ok(annotate.action()),
             Command::Diff(diff) => diff.action(),
+            Command::Ibs(ibs) => ibs.action(),
             Command::Completions(of) => Ok(Action::Completions(of.shell)),
             Command::Man(into) => into.action(),
         };

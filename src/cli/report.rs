@@ -69,6 +69,11 @@ pub enum When {
 }
 
 impl Show {
+    /// Of what is not a matter of correction.
+    pub fn new(no_pager: bool, color: When) -> Show {
+        Show { no_pager, color, raw: true }
+    }
+
     /// Makes a run of `options` one that only shows, and corrects unless the samples are wanted as recorded.
     pub fn apply(self, solving: &Solving, options: &mut Options) {
         if !self.raw {

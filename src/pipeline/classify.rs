@@ -43,6 +43,9 @@ pub fn classify(attr: &Attr, count: &EventCount) -> Kind {
             "it was read at the samples of its group's leader and moves with them",
         );
     }
+    if let Some(sampled) = by_processor(attr) {
+        return sampled;
+    }
     if attr.precise_ip == 0 && count.exact > 0 {
         return kind(
             Exact,
@@ -66,6 +69,26 @@ pub fn classify(attr: &Attr, count: &EventCount) -> Kind {
         _ => by_name(&attr.name),
     }
 }
+
+/// AMD's sampling of fetches and ops, which notes addresses of its own.
+fn by_processor(attr: &Attr) -> Option<Kind> {
+    let told = |reason| Some(kind(Class::Exact, Counts::Instructions, reason));
+    match attr.name.as_str() {
+        name if name.starts_with("ibs_fetch") => {
+            told("the processor notes what it fetched (see skidconv ibs)")
+        }
+        name if name.starts_with("ibs_op") && attr.config & COUNTS_OPS == 0 => told(BY_CYCLES),
+        name if name.starts_with("ibs_op") => {
+            told("the processor notes the op's instruction (see skidconv ibs)")
+        }
+        _ => None,
+    }
+}
+
+/// `IbsOpCntCtl`: ops are chosen by counting them, not cycles.
+const COUNTS_OPS: u64 = 1 << 19;
+const BY_CYCLES: &str = "the processor notes the op's instruction; tagged by cycles, so neither a profile of instructions nor \
+    of time (see skidconv ibs)";
 
 /// `PERF_COUNT_HW_*`.
 fn hardware(config: u64) -> Kind {
@@ -102,7 +125,7 @@ fn by_name(name: &str) -> Kind {
     let name = name.to_ascii_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|p| name.contains(p));
     let memory = if has(&["store"]) { Counts::Stores } else { Counts::Loads };
-    if has(&["ibs_", "arm_spe"]) {
+    if has(&["arm_spe"]) {
         kind(Class::Exact, Counts::Instructions, "the processor notes the address itself")
     } else if has(&["br_misp", "branch-misses", "mispredict"]) {
         kind(Class::Occurrence, Counts::Predicted, MISSED)
@@ -137,6 +160,19 @@ mod tests {
         assert_eq!(of(1, 2, 0, 9, 0), Class::Synchronous, "page-faults");
         assert_eq!(of(3, 0x10000, 0, 9, 0), Class::Occurrence, "L1-dcache-load-misses");
         assert_eq!(of(2, 77, 0, 9, 0), Class::Synchronous, "a tracepoint");
+    }
+
+    #[test]
+    fn sampled_ops_are_exact_whatever_their_marks_and_say_how_they_were_chosen() {
+        let op = |config, exact| {
+            let attr = Attr { kind: 10, config, name: "ibs_op//".into(), ..Attr::default() };
+            classify(&attr, &EventCount { samples: 9, exact, ..EventCount::default() })
+        };
+        for exact in [0, 5, 9] {
+            assert_eq!((op(0, exact).class, op(1 << 19, exact).class), (Class::Exact, Class::Exact));
+            assert!(op(0, exact).reason.contains("tagged by cycles"));
+            assert!(!op(1 << 19, exact).reason.contains("tagged by cycles"));
+        }
     }
 
     #[test]

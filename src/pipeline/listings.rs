@@ -9,7 +9,7 @@ use super::survey::Survey;
 use super::tally::{Count, Spot, Tally};
 use crate::code::{Flow, Function, Inst, disassemble};
 use crate::export::Context;
-use crate::image::{ImageId, Location, SourceText, Svma, Symbol};
+use crate::image::{ImageId, Images, Location, SourceText, Svma, Symbol};
 use crate::options::Annotate;
 use crate::perfdata::AttrIx;
 use crate::report::EventReport;
@@ -97,7 +97,7 @@ impl Lister<'_> {
         function.insts.truncate(LONGEST);
         let lines = function.insts.iter().enumerate().map(|(ix, inst)| Line {
             address: inst.address,
-            text: self.text(image, inst, context),
+            text: instruction_text(&self.survey.images, image, inst, context),
             source: context.names.symbol(place(Svma(inst.address))).and_then(|s| source(&s, text)),
             inside: function.loops.of(function.cfg.block_of(ix)),
             cells: events.iter().map(|attr| self.cell(*attr, place(Svma(inst.address)), &counts)).collect(),
@@ -183,30 +183,30 @@ impl Lister<'_> {
         };
         function.loops.all.iter().map(listed).collect()
     }
+}
 
-    /// An instruction as text, direct targets as addresses with their function's name.
-    fn text(&self, image: ImageId, inst: &Inst, context: &mut Context<'_>) -> String {
-        let binary = self.survey.images.get(image);
-        let code = binary.code(Svma(inst.address)..Svma(inst.end()));
-        let text = linking::bitness(binary).zip(code).and_then(|(bits, code)| disassemble(bits, &code));
-        let (Flow::Jump(to) | Flow::Branch(to) | Flow::Call(to)) = inst.flow else {
-            return text.unwrap_or_else(|| inst.mnemonic.to_string());
-        };
-        let Some(symbol) = context.names.symbol(Location { image, svma: Svma(to) }) else {
-            return format!("{} {to:#x}", inst.mnemonic);
-        };
-        match to.wrapping_sub(symbol.start.0) {
-            0 => format!("{} {to:#x} <{}>", inst.mnemonic, symbol.name),
-            _ if matches!(inst.flow, Flow::Call(_)) => {
-                format!("{} {to:#x} <{}+…>", inst.mnemonic, symbol.name)
-            }
-            _ => format!("{} {to:#x}", inst.mnemonic),
+/// An instruction as text, direct targets as addresses with their function's name.
+pub fn instruction_text(images: &Images, image: ImageId, inst: &Inst, context: &mut Context<'_>) -> String {
+    let binary = images.get(image);
+    let code = binary.code(Svma(inst.address)..Svma(inst.end()));
+    let text = linking::bitness(binary).zip(code).and_then(|(bits, code)| disassemble(bits, &code));
+    let (Flow::Jump(to) | Flow::Branch(to) | Flow::Call(to)) = inst.flow else {
+        return text.unwrap_or_else(|| inst.mnemonic.to_string());
+    };
+    let Some(symbol) = context.names.symbol(Location { image, svma: Svma(to) }) else {
+        return format!("{} {to:#x}", inst.mnemonic);
+    };
+    match to.wrapping_sub(symbol.start.0) {
+        0 => format!("{} {to:#x} <{}>", inst.mnemonic, symbol.name),
+        _ if matches!(inst.flow, Flow::Call(_)) => {
+            format!("{} {to:#x} <{}+…>", inst.mnemonic, symbol.name)
         }
+        _ => format!("{} {to:#x}", inst.mnemonic),
     }
 }
 
 /// Functions of the name asked for: that very name, else without its arguments, else those that contain it.
-fn matching(named: &[(String, Range)], asked: &str) -> Vec<Range> {
+pub fn matching(named: &[(String, Range)], asked: &str) -> Vec<Range> {
     let is: [&dyn Fn(&str) -> bool; 3] =
         [&|name| name == asked, &|name| name.split(['(', '<']).next() == Some(asked), &|name| {
             name.contains(asked)
@@ -218,7 +218,7 @@ fn matching(named: &[(String, Range)], asked: &str) -> Vec<Range> {
 }
 
 /// The innermost source line of a place.
-fn source(symbol: &Symbol, text: &mut SourceText) -> Option<SourceLine> {
+pub fn source(symbol: &Symbol, text: &mut SourceText) -> Option<SourceLine> {
     let frame = symbol.frames.first()?;
     let (file, line) = (frame.file.clone()?, frame.line?);
     let inlined = frame.function.clone().filter(|_| symbol.frames.len() > 1);

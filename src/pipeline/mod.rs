@@ -8,6 +8,7 @@ mod evidence;
 mod finish;
 mod fit;
 mod fold;
+pub mod ibs;
 mod intervals;
 pub mod linking;
 mod listings;

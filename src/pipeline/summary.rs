@@ -144,9 +144,12 @@ fn event(
 
 /// Whose samples are told as one: a function's, by its first address, or all of a binary without names.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Holder {
+pub enum Holder {
+    /// A function's.
     Function(Location),
+    /// A binary's.
     Image(ImageId),
+    /// Nobody's.
     Nowhere,
 }
 
@@ -204,7 +207,7 @@ fn functions(
 }
 
 /// Who holds the samples at `spot`. Code that is no file, such as the kernel's, has its functions in lists of symbols.
-fn holder(survey: &Survey, spot: Spot, context: &mut Context<'_>) -> Holder {
+pub fn holder(survey: &Survey, spot: Spot, context: &mut Context<'_>) -> Holder {
     let Spot::At(at) = spot else { return Holder::Nowhere };
     let start = match survey.images.get(at.image).function_at(at.svma) {
         Some(function) => Some(function.start),
@@ -241,7 +244,7 @@ fn share(holder: Holder, holding: &Holding, total: f64, context: &mut Context<'_
 }
 
 /// Binaries with samples that were not found.
-fn missing(survey: &Survey) -> Vec<MissingImage> {
+pub fn missing(survey: &Survey) -> Vec<MissingImage> {
     let mut samples: BTreeMap<ImageId, u64> = BTreeMap::new();
     for cell in &survey.cells {
         *samples.entry(cell.at.image).or_default() += cell.samples;

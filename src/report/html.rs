@@ -6,6 +6,9 @@
 
 mod code;
 mod draw;
+mod sampled;
+
+pub use sampled::write as write_sampled;
 
 use super::format::{count, counted, percent};
 use super::listing::Listing;
@@ -24,15 +27,7 @@ const MOST: usize = 2000;
 
 /// Writes the page.
 pub fn write(report: &Report, listings: &[Listing], out: &mut dyn Write) -> io::Result<()> {
-    let title = escape(basename(&report.input));
-    write!(
-        out,
-        "<!doctype html>\n<html lang=en><head><meta charset=utf-8><title>{title} · skidconv</title>\
-         <meta name=viewport content=\"width=device-width\">\
-         <meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'; script-src \
-         'unsafe-inline'\"><style>\n{}</style></head><body>\n",
-        include_str!("html/page.css")
-    )?;
+    open(&report.input, out)?;
     out.write_all(head(report).as_bytes())?;
     let links: HashMap<(&str, u64), usize> =
         listings.iter().enumerate().map(|(ix, l)| ((l.image.as_str(), l.address), ix)).collect();
@@ -47,7 +42,25 @@ pub fn write(report: &Report, listings: &[Listing], out: &mut dyn Write) -> io::
     for (ix, listing) in listings.iter().enumerate() {
         out.write_all(code::function(ix, listing, ix == 0).as_bytes())?;
     }
-    let version = escape(&report.version);
+    close(&report.version, out)
+}
+
+/// What every page begins with.
+fn open(input: &str, out: &mut dyn Write) -> io::Result<()> {
+    let title = escape(basename(input));
+    write!(
+        out,
+        "<!doctype html>\n<html lang=en><head><meta charset=utf-8><title>{title} · skidconv</title>\
+         <meta name=viewport content=\"width=device-width\">\
+         <meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'; script-src \
+         'unsafe-inline'\"><style>\n{}</style></head><body>\n",
+        include_str!("html/page.css")
+    )
+}
+
+/// What every page ends with.
+fn close(version: &str, out: &mut dyn Write) -> io::Result<()> {
+    let version = escape(version);
     writeln!(
         out,
         "<footer>skidconv {version}</footer><script>\n{}</script></body></html>",

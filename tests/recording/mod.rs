@@ -89,6 +89,8 @@ pub struct Recording {
     pub records: Vec<Vec<u8>>,
     /// Header sections by their bit. For bit 18, the index of trace data, offsets count from the start of the data.
     pub features: Vec<(u32, Vec<u8>)>,
+    /// Size of the attribute structures, if not that of the latest Linux: an older perf refuses larger ones than its own.
+    pub attr_size: Option<usize>,
 }
 
 impl Recording {
@@ -155,13 +157,13 @@ impl Recording {
 
     /// In file mode.
     pub fn file(&self) -> Vec<u8> {
-        const ATTR: usize = 136;
+        let attr_size = self.attr_size.unwrap_or(136);
         let ids: usize = self.events.iter().map(|ids| 8 * ids.len()).sum();
         let attrs_at = 104 + ids;
-        let data_at = attrs_at + (ATTR + 16) * self.events.len();
+        let data_at = attrs_at + (attr_size + 16) * self.events.len();
         let data = self.records.concat();
         let mut header = if self.big { b"2ELIFREP" } else { b"PERFILE2" }.to_vec();
-        let places = [104, ATTR + 16, attrs_at, data_at - attrs_at, data_at, data.len(), 0, 0];
+        let places = [104, attr_size + 16, attrs_at, data_at - attrs_at, data_at, data.len(), 0, 0];
         header.extend(places.iter().flat_map(|&w| self.word(w as u64)));
         let mut bits = [0u64; 4];
         for (bit, _) in &self.features {
@@ -172,7 +174,7 @@ impl Recording {
         bytes.extend(self.events.iter().flatten().flat_map(|&id| self.word(id)));
         let mut at = 104;
         for ids in &self.events {
-            bytes.extend(self.attr(ATTR));
+            bytes.extend(self.attr(attr_size));
             bytes.extend(self.word(at));
             bytes.extend(self.word(8 * ids.len() as u64));
             at += 8 * ids.len() as u64;
