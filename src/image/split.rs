@@ -2,7 +2,7 @@
 //!
 //! In: a binary, or such a file. Out: the numbers by which the one finds its units in the other.
 
-use gimli::{DebugAbbrev, DebugInfo, EndianSlice, RunTimeEndian, UnitHeader, UnitType};
+use gimli::{AttributeValue, DebugAbbrev, DebugInfo, EndianSlice, RunTimeEndian, UnitHeader, UnitType};
 use object::Endian;
 
 use super::elf::Elf;
@@ -37,7 +37,10 @@ fn id(unit: &UnitHeader<Slice<'_>>, abbrev: &DebugAbbrev<Slice<'_>>) -> Option<u
         UnitType::Compilation => {
             let abbreviations = unit.abbreviations(abbrev).ok()?;
             let mut entries = unit.entries(&abbreviations);
-            entries.next_dfs().ok()??.attr_value(gimli::DW_AT_GNU_dwo_id)?.udata_value()
+            match entries.next_dfs().ok()??.attr_value(gimli::DW_AT_GNU_dwo_id)? {
+                AttributeValue::DwoId(id) => Some(id.0),
+                _ => None,
+            }
         }
         _ => None,
     }
