@@ -19,7 +19,7 @@ pub struct Options {
     pub symfs: Vec<PathBuf>,
     /// Tarballs of `perf archive` to look for binaries in.
     pub archives: Vec<PathBuf>,
-    /// A list of the recorded kernel's symbols.
+    /// The recorded kernel's symbols: a list as `/proc/kallsyms` has them, or its image.
     pub kallsyms: Option<PathBuf>,
     /// Whether servers may be asked for binaries and debug files.
     pub debuginfod: bool,

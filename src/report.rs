@@ -128,10 +128,10 @@ pub enum Verdict {
     Mixed,
 }
 
-impl std::fmt::Display for Verdict {
-    /// As in the JSON.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
+impl Verdict {
+    /// As in the JSON and in tables.
+    pub fn word(self) -> &'static str {
+        match self {
             Verdict::Gibbs => "gibbs",
             Verdict::Argmin => "argmin",
             Verdict::Flow => "flow",
@@ -142,7 +142,13 @@ impl std::fmt::Display for Verdict {
             Verdict::Exact => "exact",
             Verdict::Unchanged => "unchanged",
             Verdict::Mixed => "mixed",
-        })
+        }
+    }
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.word())
     }
 }
 
@@ -289,6 +295,13 @@ impl Report {
     pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
         serde_json::to_writer_pretty(&mut *out, self)?;
         out.write_all(b"\n")
+    }
+
+    /// The regions whose answer decided where samples go: those of events of time are not among them, because such samples
+    /// go by what was waited for.
+    pub fn decisive(&self) -> impl Iterator<Item = &RegionReport> {
+        let of_time = |name: &str| self.events.iter().any(|e| e.name == name && e.class == Class::Time);
+        self.regions.iter().filter(move |region| !of_time(&region.event))
     }
 
     /// Samples whose address changed, over all events.

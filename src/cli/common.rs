@@ -22,7 +22,7 @@ pub struct Reading {
     /// Tarball that `perf archive` made on the recorded machine; may be repeated
     #[arg(long, value_name = "F")]
     archive: Vec<PathBuf>,
-    /// Copy of the recorded machine's /proc/kallsyms
+    /// Copy of the recorded machine's /proc/kallsyms, or its vmlinux
     #[arg(long, value_name = "F")]
     kallsyms: Option<PathBuf>,
     /// Ask the servers of DEBUGINFOD_URLS for missing binaries and symbols

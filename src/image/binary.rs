@@ -113,6 +113,11 @@ impl Image {
         }
     }
 
+    /// The file of a kernel module, which tells its symbols only: the kernel patches its code.
+    pub(super) fn module(&self) -> Option<Elf> {
+        self.search.locate(&self.name, self.build_id.as_deref()).ok()
+    }
+
     fn run_time_code(&self) -> ImageState {
         let stack_or_heap = self.name.path.starts_with(b"[") && self.name.path != b"[anon]";
         match self.name.pid {

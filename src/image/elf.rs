@@ -72,6 +72,8 @@ pub struct Section {
     pub link: usize,
     /// Size of one entry, if it is a table.
     pub entry_size: u64,
+    /// What its address is a multiple of; 0 and 1 mean anything.
+    pub align: u64,
     /// Whether it is code.
     pub executable: bool,
     /// Whether it begins with a header that says how it is compressed.
@@ -297,6 +299,7 @@ fn sections<'d, H: FileHeader, R: ReadRef<'d>>(
         size: header.sh_size(endian).into(),
         link: header.sh_link(endian) as usize,
         entry_size: header.sh_entsize(endian).into(),
+        align: header.sh_addralign(endian).into(),
         executable: header.sh_flags(endian).contains(elf::SHF_EXECINSTR),
         compressed: header.sh_flags(endian).contains(elf::SHF_COMPRESSED),
     };

@@ -4,6 +4,7 @@
 //! them for run-time addresses and back.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::binary::{Image, ImageState};
@@ -21,6 +22,7 @@ pub struct Images {
     images: Vec<Image>,
     search: Arc<SearchPath>,
     anchor: Option<Anchor>,
+    modules: HashMap<ImageId, u64>,
 }
 
 impl Images {
@@ -35,8 +37,8 @@ impl Images {
             Image::new(name.clone(), build_id.filter(|id| id.iter().any(|&b| b != 0)), search.clone())
         };
         let images = spaces.images().iter().map(image).collect();
-        let anchor = spaces.anchor().cloned();
-        Images { images, search, anchor }
+        let (anchor, modules) = (spaces.anchor().cloned(), spaces.modules().clone());
+        Images { images, search, anchor, modules }
     }
 
     /// One image. Ids come from the [`AddressSpaces`] that these images were made from.
@@ -54,31 +56,40 @@ impl Images {
         &self.search
     }
 
-    /// Which list has the symbols of an image that is no file.
-    pub(super) fn listed(&self, image: &Image) -> Option<Listed> {
-        match image.state() {
-            ImageState::Kernel | ImageState::KernelModule => Some(Listed::Kernel),
-            ImageState::Jit { map } => {
-                // a program maps its dump so that recordings name it
-                let pid = map.file_stem()?.to_str()?.strip_prefix("perf-")?;
-                let name = format!("/jit-{pid}.dump");
-                let dump = self.images.iter().find(|image| image.path.ends_with(&name));
-                Some(Listed::Process(map.clone(), dump.map(|dump| dump.path.clone().into())))
-            }
-            _ => None,
+    /// Which lists may have the symbols of an image that is no file, the best first; none for files.
+    pub(super) fn listed(&self, id: ImageId) -> Vec<Listed> {
+        match self.get(id).state() {
+            ImageState::Kernel => vec![Listed::Kernel],
+            ImageState::KernelModule => vec![Listed::Kernel, Listed::Module(id)],
+            ImageState::Jit { map } => self.process(map).into_iter().collect(),
+            _ => Vec::new(),
         }
+    }
+
+    fn process(&self, map: &Path) -> Option<Listed> {
+        // a program maps its dump so that recordings name it
+        let pid = map.file_stem()?.to_str()?.strip_prefix("perf-")?;
+        let name = format!("/jit-{pid}.dump");
+        let dump = self.images.iter().find(|image| image.path.ends_with(&name));
+        Some(Listed::Process(map.to_owned(), dump.map(|dump| dump.path.clone().into())))
     }
 
     /// Reads a list of symbols, if there is one that belongs to the recording.
     pub(super) fn listing(&self, of: &Listed) -> Option<Listing> {
         match of {
             Listed::Process(map, dump) => Listing::of_process(&self.search, map, dump.as_deref()),
+            Listed::Module(id) => Listing::of_module(&self.get(*id).module()?, *self.modules.get(id)?),
             Listed::Kernel => {
                 let kernel = self.images.iter().find(|image| image.kind() == NameKind::Kernel);
                 let build_id = kernel.and_then(|kernel| kernel.build_id.as_deref());
                 Listing::of_kernel(&self.search, build_id, self.anchor.as_ref())
             }
         }
+    }
+
+    /// What failed while binaries and symbols were looked for elsewhere, a line each.
+    pub fn complaints(&self) -> Vec<String> {
+        self.search.debuginfod.as_ref().map(|servers| servers.complaints()).unwrap_or_default()
     }
 
     /// Where in its image a resolved address lies. Without the file, offsets stand for addresses, so that samples still

@@ -1,7 +1,7 @@
 //! Symbols that are listed in text, for code that is no file: the kernel's, and what programs made at run time.
 //!
-//! In: `kallsyms` of the recorded kernel (the user's, the running one's, perf's copy) or its `vmlinux`; `/tmp/perf-PID.map`,
-//! `jit-PID.dump`. Out: names for run-time addresses. A list is used only if it belongs to what was recorded: the kernel's by
+//! In: `kallsyms` of the recorded kernel (the user's, the running one's, perf's copy) or its `vmlinux`, files of its modules;
+//! `/tmp/perf-PID.map`, `jit-PID.dump`. Out: names for run-time addresses. A list is used only if it belongs to what was recorded: the kernel's by
 //! its build-id or the user's word, a process's by its owner.
 
 use std::fs::{self, File};
@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 use linux_perf_data::jitdump::{JitDumpReader, JitDumpRecord};
 
-use super::elf::Elf;
+use super::ImageId;
+use super::elf::{Elf, Section};
 use super::locate::{SearchPath, hex, same_build};
 use super::symtab::{Binding, Symbol, Table, name_rank, symbols};
 
@@ -34,6 +35,8 @@ pub struct Anchor {
 pub enum Listed {
     /// The kernel's and its modules'.
     Kernel,
+    /// A kernel module's, in its own file.
+    Module(ImageId),
     /// Those of a process's run-time code, in this map or this dump.
     Process(PathBuf, Option<PathBuf>),
 }
@@ -69,8 +72,11 @@ impl Listing {
         build_id: Option<&[u8]>,
         anchor: Option<&Anchor>,
     ) -> Option<Listing> {
-        let named = search.kallsyms.iter().filter_map(|file| Listing::kallsyms(open(file)?, anchor)).next();
-        named.or_else(|| {
+        let list = |file: &PathBuf| match Elf::open(file) {
+            Ok(kernel) => Listing::vmlinux(&kernel, anchor),
+            Err(_) => Listing::kallsyms(open(file)?, anchor),
+        };
+        search.kallsyms.as_ref().and_then(list).or_else(|| {
             let build_id = build_id?;
             let id = hex(build_id);
             let cached = |cache: &PathBuf| {
@@ -79,7 +85,7 @@ impl Listing {
             let running = is_running(build_id).then(|| PathBuf::from("/proc/kallsyms"));
             let mut files = running.into_iter().chain(search.caches().filter_map(cached));
             let listed = files.find_map(|file| Listing::kallsyms(open(&file)?, anchor));
-            listed.or_else(|| Listing::vmlinux(&search.debug_file_of(build_id)?, anchor))
+            listed.or_else(|| Listing::vmlinux(&search.kernel(build_id)?, anchor))
         })
     }
 
@@ -93,20 +99,41 @@ impl Listing {
             }
             None => 0,
         };
-        let function = |symbol: &Symbol| symbol.function && symbol.size > 0 && !symbol.name.is_empty();
-        let mut functions: Vec<&Symbol> = symbols.iter().filter(|symbol| function(symbol)).collect();
-        functions.sort_by(|a, b| {
-            let name =
-                |symbol: &Symbol| name_rank(symbol.binding, &symbol.name).cmp(&name_rank(b.binding, &b.name));
-            a.value.cmp(&b.value).then_with(|| name(a))
-        });
-        functions.dedup_by_key(|symbol| symbol.value);
-        let range = |symbol: &Symbol| {
-            let start = symbol.value.wrapping_add(moved);
-            (start..start.saturating_add(symbol.size), symbol.name.clone())
+        Listing::functions(&symbols, |symbol| Some(symbol.value.wrapping_add(moved)))
+    }
+
+    /// The functions of a module's file as it stands in a kernel that put its code at `start`: sections of code behind each
+    /// other in their order, but for those that are thrown away once the module runs (`layout_sections` in
+    /// kernel/module/main.c of Linux).
+    pub fn of_module(module: &Elf, start: u64) -> Option<Listing> {
+        let mut end = start;
+        let mut place = |section: &Section| {
+            if !section.executable || section.name.starts_with(".init") {
+                return None;
+            }
+            let at = end.checked_next_multiple_of(section.align.max(1))?;
+            end = at.checked_add(section.size)?;
+            Some(at)
         };
-        Some(Listing { symbols: functions.into_iter().map(range).collect() })
-            .filter(|l| !l.symbols.is_empty())
+        let places: Vec<Option<u64>> = module.sections().iter().map(&mut place).collect();
+        Listing::functions(&symbols(module, Table::Symtab), |symbol| {
+            places.get(symbol.section).copied()??.checked_add(symbol.value)
+        })
+    }
+
+    /// The functions among `symbols`, `place` being where each begins; of several for one place, the one that serves best.
+    fn functions(symbols: &[Symbol], place: impl Fn(&Symbol) -> Option<u64>) -> Option<Listing> {
+        let wanted = |symbol: &&Symbol| symbol.function && symbol.size > 0 && !symbol.name.is_empty();
+        let placed = |symbol| Some((place(symbol)?, symbol));
+        let mut functions: Vec<(u64, &Symbol)> = symbols.iter().filter(wanted).filter_map(placed).collect();
+        functions.sort_by(|(a, x), (b, y)| {
+            a.cmp(b).then_with(|| name_rank(x.binding, &x.name).cmp(&name_rank(y.binding, &y.name)))
+        });
+        functions.dedup_by_key(|(start, _)| *start);
+        let range =
+            |(start, symbol): (u64, &Symbol)| (start..start.saturating_add(symbol.size), symbol.name.clone());
+        let symbols: Vec<_> = functions.into_iter().map(range).collect();
+        (!symbols.is_empty()).then_some(Listing { symbols })
     }
 
     /// The names that a program wrote for its run-time code: as a map for perf, or in the dump that it had mapped.

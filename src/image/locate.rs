@@ -20,6 +20,9 @@ use super::debuginfod::{Artifact, Debuginfod};
 use super::elf::{Elf, ElfError};
 use super::name::{ImageName, NameKind, undeleted};
 
+/// Where images of kernels are installed, below a root.
+const KERNELS: [&str; 3] = ["", "boot", "usr/lib/debug/boot"];
+
 /// The folders to search.
 #[derive(Clone, Debug, Default)]
 pub struct SearchPath {
@@ -31,7 +34,7 @@ pub struct SearchPath {
     pub archives: Vec<PathBuf>,
     /// Folders of separate debug files, `/usr/lib/debug`.
     pub debug: Vec<PathBuf>,
-    /// A list of the recorded kernel's symbols, as `/proc/kallsyms` has them.
+    /// The recorded kernel's symbols: a list as `/proc/kallsyms` has them, or its image.
     pub kallsyms: Option<PathBuf>,
     /// Servers to ask for what is not here.
     pub debuginfod: Option<Debuginfod>,
@@ -180,6 +183,19 @@ impl SearchPath {
         let entries = self.caches().map(|cache| cache.join(".build-id").join(&folder).join(&rest));
         files.extend(entries.flat_map(|entry| [entry.join("debug"), entry.join("vmlinux")]));
         files.iter().find_map(|file| open_verified(file, Some(build_id)).ok())
+    }
+
+    /// The image of the kernel of a build: with its debug files, or where distributions install it below `--symfs`.
+    pub(super) fn kernel(&self, build_id: &[u8]) -> Option<Elf> {
+        let installed = || {
+            let folders = self.symfs.iter().flat_map(|dir| KERNELS.map(|folder| dir.join(folder)));
+            let files = folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+            let mut files: Vec<PathBuf> = files.map(|entry| entry.path()).collect();
+            files.retain(|file| file.file_name().is_some_and(|n| n.as_bytes().starts_with(b"vmlinux")));
+            files.sort();
+            files.iter().find_map(|file| open_verified(file, Some(build_id)).ok())
+        };
+        self.debug_file_of(build_id).or_else(installed)
     }
 
     /// Where GDB looks for a debug file of this name: beside the binary, in `.debug` there, under the folders of debug files.

@@ -35,6 +35,8 @@ pub struct AddressSpaces {
     spaces: Vec<Space>,
     kernel: SpaceIx,
     anchor: Option<Anchor>,
+    /// Where kernel modules begin.
+    modules: HashMap<ImageId, u64>,
     processes: HashMap<i32, Vec<(Moment, SpaceIx)>>,
     threads: Threads,
     /// When something was mapped into the kernel, or into a process or it was entered: ascending.
@@ -100,6 +102,9 @@ impl AddressSpaces {
         let private = matches!(kind, NameKind::Anonymous | NameKind::Memfd | NameKind::JitMap);
         let name = ImageName { path, kind, build_id: mmap.build_id.clone(), pid: pid.filter(|_| private) };
         let image = self.intern(name);
+        if kind == NameKind::KernelModule {
+            self.modules.insert(image, mmap.start);
+        }
         let executable = mmap.executable;
         let mapping = Mapping { start: mmap.start, end, file_offset: mmap.pgoff, image, executable };
         Some(Event::Map { pid, mapping })
@@ -282,6 +287,10 @@ impl AddressSpaces {
     }
 
     /// Where the kernel was, if the recording tells.
+    pub(super) fn modules(&self) -> &HashMap<ImageId, u64> {
+        &self.modules
+    }
+
     pub(super) fn anchor(&self) -> Option<&Anchor> {
         self.anchor.as_ref()
     }

@@ -81,10 +81,12 @@ impl Wholesym {
 
     fn find(&mut self, images: &Images, at: Location) -> Option<Symbol> {
         let image = images.get(at.image);
-        if let Some(of) = images.listed(image) {
-            let list = self.lists.entry(of);
-            let list = list.or_insert_with_key(|of| images.listing(of));
-            return list.as_ref()?.at(at.svma.0).map(listed);
+        let lists = images.listed(at.image);
+        if !lists.is_empty() {
+            return lists.into_iter().find_map(|of| {
+                let list = self.lists.entry(of).or_insert_with_key(|of| images.listing(of));
+                list.as_ref()?.at(at.svma.0).map(listed)
+            });
         }
         let function = image.function_at(at.svma).filter(|function| function.name.is_some());
         if let Some(stub) = function.filter(|function| function.source == FunctionSource::Plt) {
@@ -118,7 +120,7 @@ impl Symbolizer for Wholesym {
     fn function(&mut self, images: &Images, at: Location) -> Option<Arc<Symbol>> {
         let image = images.get(at.image);
         let named = image.function_at(at.svma).filter(|function| function.name.is_some());
-        let Some(start) = named.filter(|_| images.listed(image).is_none()).map(|function| function.start)
+        let Some(start) = named.filter(|_| images.listed(at.image).is_empty()).map(|function| function.start)
         else {
             return self.lookup(images, at);
         };

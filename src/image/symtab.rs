@@ -44,6 +44,8 @@ pub struct Symbol {
     pub value: u64,
     /// Its size in bytes; 0 if not stated.
     pub size: u64,
+    /// The section that defines it; in files that are not linked yet, its address is the offset in there.
+    pub section: usize,
     /// Who may use it.
     pub binding: Binding,
     /// Whether it is a function that this file defines.
@@ -133,6 +135,7 @@ fn symbol<S: Sym<Endian = Endianness>>(symbol: &S, endian: Endianness, strings: 
         name: strings.at(symbol.st_name(endian)),
         value: symbol.st_value(endian).into(),
         size: symbol.st_size(endian).into(),
+        section: symbol.st_shndx(endian).0.into(),
         binding: match symbol.st_bind() {
             elf::STB_LOCAL => Binding::Local,
             elf::STB_WEAK => Binding::Weak,

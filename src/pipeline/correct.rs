@@ -13,6 +13,7 @@ use crate::image::Location;
 use crate::options::Options;
 use crate::perfdata::{AttrIx, PerfFile};
 use crate::progress::Progress;
+use crate::report::listing::Trips;
 use crate::report::{self, Class, Verdict};
 use crate::solve::{Settings, Solved};
 
@@ -43,7 +44,7 @@ pub struct Correction {
     /// Per region that was solved.
     pub regions: Vec<report::RegionReport>,
     /// Of loops that were solved, by their header's place, how often the header runs each time the loop is entered.
-    pub trips: BTreeMap<Location, f64>,
+    pub trips: BTreeMap<Location, Trips>,
     /// The skid, if one was needed.
     pub model: Option<report::Model>,
 }

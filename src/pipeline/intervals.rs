@@ -7,6 +7,7 @@ use super::linking::at;
 use crate::code::FunctionIx;
 use crate::perfdata::AttrIx;
 use crate::report::{Class, Verdict};
+use crate::skid::Rates;
 use crate::solve::Answer;
 use crate::solve::diagnose::quantile;
 
@@ -45,7 +46,7 @@ impl Desk<'_> {
     /// Intervals of whole functions, from the draws of the posterior: blocks of a function rise and fall together.
     fn note_functions(&self, event: AttrIx, answer: &Answer, scale: f64, correction: &mut Correction) {
         let mut sums: BTreeMap<FunctionIx, Vec<f64>> = BTreeMap::new();
-        for blocks in &answer.draws {
+        for Rates { blocks, .. } in &answer.draws {
             let mut per: BTreeMap<FunctionIx, f64> = BTreeMap::new();
             for block in answer.model.region.blocks.iter().zip(blocks) {
                 *per.entry(block.0.function).or_default() += block.0.nodes.len() as f64 * block.1 * scale;

@@ -1,36 +1,56 @@
 //! How often loops go round.
 
 use super::linking::at;
-use crate::code::Program;
+use crate::code::{Loop, Program};
 use crate::image::Location;
+use crate::report::listing::Trips;
+use crate::skid::region::Block;
+use crate::skid::{Rates, Region};
 use crate::solve::Answer;
+use crate::solve::diagnose::quantile;
 
-/// For the loops of a region, by their header's place, how often the header runs each time the loop is entered.
-pub fn trips(program: &Program, answer: &Answer) -> Vec<(Location, f64)> {
-    let (region, rates) = (&answer.model.region, &answer.rates);
-    let mut trips = Vec::new();
-    for (header, block) in region.blocks.iter().enumerate() {
-        let Some(first) = region.nodes.get(block.nodes.start) else { continue };
+/// A count whose interval's ends are farther apart than this factor is not known.
+const VAGUE: f64 = 100.0;
+
+/// For the loops of a region, by their header's place, how often the header runs each time the loop is entered. Loops of
+/// which that is not known are left out: those of answers without an interval, and those whose interval says nothing.
+pub fn trips(program: &Program, answer: &Answer) -> Vec<(Location, Trips)> {
+    let region = &answer.model.region;
+    let known = |(header, block): (usize, &Block)| {
+        let first = region.nodes.get(block.nodes.start)?;
         let (_, function) = &program.functions[block.function];
         let entered = function.cfg.block_of(first.inst);
-        if function.cfg.blocks[entered].first != first.inst {
-            continue;
-        }
-        let Some(found) = function.loops.all.iter().find(|l| l.header == entered) else { continue };
-        let back = region.arms.iter().zip(&rates.arms).filter(|(arm, _)| arm.to == Some(header));
-        let round: f64 = back
-            .filter(|(arm, _)| {
-                let from = &region.nodes[arm.node];
-                from.function == block.function
-                    && found.blocks.binary_search(&function.cfg.block_of(from.inst)).is_ok()
+        let whole = function.cfg.blocks[entered].first == first.inst;
+        let found = function.loops.all.iter().find(|l| l.header == entered).filter(|_| whole)?;
+        let mut draws: Vec<f64> = answer
+            .draws
+            .iter()
+            .filter_map(|draw| {
+                let (runs, round) = (draw.blocks[header], rounds(program, region, (header, found), draw));
+                (runs > 0.0 && round < runs).then(|| runs / (runs - round))
             })
-            .map(|(arm, share)| share * rates.blocks[region.nodes[arm.node].block])
-            .sum();
-        let runs = rates.blocks[header];
-        if runs > 0.0 && round < runs {
-            let place = at(program.place(block.function, first.inst));
-            trips.push((place, runs / (runs - round)));
-        }
-    }
-    trips
+            .collect();
+        let trips = Trips {
+            low: quantile(&mut draws, 0.05),
+            value: quantile(&mut draws, 0.5),
+            high: quantile(&mut draws, 0.95),
+        };
+        // blocks of which no sample is sure say nothing either
+        let seen = answer.low[header] > 0.0 && 2 * draws.len() > answer.draws.len();
+        let told = seen && trips.low >= 1.0 && trips.high <= VAGUE * trips.low;
+        told.then(|| (at(program.place(block.function, first.inst)), trips))
+    };
+    region.blocks.iter().enumerate().filter_map(known).collect()
+}
+
+/// How often the header of a loop is reached from inside of it.
+fn rounds(program: &Program, region: &Region, (header, found): (usize, &Loop), walk: &Rates) -> f64 {
+    let of = region.blocks[header].function;
+    let back = region.arms.iter().zip(&walk.arms).filter(|(arm, _)| arm.to == Some(header));
+    let inside = back.filter(|(arm, _)| {
+        let from = &region.nodes[arm.node];
+        let block = |inst| program.functions[of].1.cfg.block_of(inst);
+        from.function == of && found.blocks.binary_search(&block(from.inst)).is_ok()
+    });
+    inside.map(|(arm, share)| share * walk.blocks[region.nodes[arm.node].block]).sum()
 }

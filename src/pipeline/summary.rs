@@ -98,6 +98,8 @@ pub fn report(
         "have callers in user space that were put off to later records, which were not found",
     );
     warn(second.stuck, "could not be moved where they belong and were left where they stand");
+    let nameless = nameless(survey, context);
+    warnings.extend(survey.images.complaints());
     Report {
         version: env!("CARGO_PKG_VERSION").into(),
         corrected: options.correct,
@@ -113,7 +115,7 @@ pub fn report(
         events,
         regions: correction.regions.clone(),
         missing: missing(survey),
-        nameless: nameless(survey, context),
+        nameless,
         warnings,
     }
 }

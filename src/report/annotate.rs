@@ -1,9 +1,9 @@
 //! A listing for the terminal: each instruction's share before and after, with its interval, loops in the margin, and source
 //! lines beside the code.
 
-use super::format::{Style, counted, fit, percent, wrap};
+use super::format::{Style, counted, fit, fit_function, percent, wrap};
 use super::listing::{Cell, Line, Listing, SourceLine};
-use super::words::{trips as trips_of, verdict};
+use super::words::{trips, verdict};
 use crate::export::{basename, plain};
 
 /// Longer runs of instructions without samples are left out but for what stands at their ends.
@@ -58,8 +58,11 @@ fn column(listing: &Listing, event: Option<&str>) -> Option<usize> {
 fn head(listing: &Listing, column: usize, corrected: bool, style: &Style) -> String {
     let event = &listing.events[column];
     let share = |weight: f64| percent(weight / event.total.max(1) as f64);
-    let title =
-        format!("{}  {}", fit(&listing.function, style.columns() - 20), fit(basename(&listing.image), 40));
+    let title = format!(
+        "{}  {}",
+        fit_function(&listing.function, style.columns() - 20),
+        fit(basename(&listing.image), 40)
+    );
     let told = match corrected {
         true => format!(
             "{}: {} → {} [{} – {}] of the event, {}",
@@ -115,6 +118,7 @@ struct Drawn<'a> {
     before: f64,
     after: f64,
     margin: usize,
+    label: usize,
     code: usize,
 }
 
@@ -125,7 +129,18 @@ impl<'a> Drawn<'a> {
         let longest = listing.lines.iter().map(|line| line.text.chars().count()).max().unwrap_or(0);
         let code = longest.clamp(10, CODE);
         let (before, after) = (event.before.max(1) as f64, event.after.max(1) as f64);
-        Drawn { listing, column, corrected, style, before, after, margin: depth, code }
+        let mut drawn =
+            Drawn { listing, column, corrected, style, before, after, margin: depth, label: 0, code };
+        let labels = (0..listing.lines.len()).map(|ix| drawn.label(ix).chars().count());
+        drawn.label = labels.max().unwrap_or(0);
+        drawn
+    }
+
+    /// What is known of a loop that begins at an instruction: how often it goes round, and its share.
+    fn label(&self, ix: usize) -> String {
+        let Some(begun) = self.listing.loops.iter().find(|l| l.header == ix) else { return String::new() };
+        let share = percent(begun.weight[self.column].1 as f64 / self.after);
+        begun.trips.map_or_else(|| share.clone(), |known| format!("{} {share}", trips(&known)))
     }
 
     fn heading(&self) -> String {
@@ -133,7 +148,7 @@ impl<'a> Drawn<'a> {
             true => "  before   after      90% interval",
             false => "           share                  ",
         };
-        let margin = if self.margin > 0 { self.margin + 15 } else { 1 };
+        let margin = if self.margin > 0 { self.margin + self.label + 3 } else { 1 };
         let code = self.code;
         let line = format!("{numbers}{:margin$}{:>ADDRESS$}  {:code$}  source", "", "address", "instruction");
         format!("{}\n", self.style.dim(line.trim_end()))
@@ -169,7 +184,10 @@ impl<'a> Drawn<'a> {
             _ => after,
         };
         let interval = match self.corrected && known {
-            true => format!("{:>6} – {:>6}", percent(cell.low / self.after), percent(cell.high / self.after)),
+            true => {
+                let high = (cell.high / self.after).min(1.0);
+                format!("{:>6} – {:>6}", percent(cell.low / self.after), percent(high))
+            }
             false => String::new(),
         };
         format!("  {}{after}{interval:>18}", self.style.dim(&format!("{before:>6}")))
@@ -194,22 +212,14 @@ impl<'a> Drawn<'a> {
                 },
             });
         }
-        let label = self.listing.loops.iter().find(|l| l.header == ix).map(|l| {
-            let share = percent(l.weight[self.column].1 as f64 / self.after);
-            let trips = l.trips.map(|trips| format!("×{} ", trips_of(trips))).unwrap_or_default();
-            format!("{trips}{share}")
-        });
-        format!(
-            "{}{}",
-            self.style.dim(&brackets),
-            self.style.loops(&format!(" {:<12}", label.unwrap_or_default()))
-        )
+        let label = format!(" {:<1$}", self.label(ix), self.label);
+        format!("{}{}", self.style.dim(&brackets), self.style.loops(&label))
     }
 
     fn source(&self, source: &SourceLine) -> String {
         let inlined = source.inlined.as_ref().map(|name| format!("[{}] ", fit(name, 24))).unwrap_or_default();
         let place = format!("{}:{}", plain(basename(&source.file)), source.line);
-        let taken = NUMBERS + 17 + self.margin + ADDRESS + self.code + 2 + place.len() + 2;
+        let taken = NUMBERS + 5 + self.label + self.margin + ADDRESS + self.code + 2 + place.len() + 2;
         let text = source.text.as_deref().unwrap_or("").trim();
         let room = self.style.columns().saturating_sub(taken).max(24);
         let text = fit(&format!("{inlined}{text}"), room);
@@ -220,7 +230,7 @@ impl<'a> Drawn<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::Verdict;
-    use super::super::listing::{ListedEvent, ListedLoop};
+    use super::super::listing::{ListedEvent, ListedLoop, Trips};
     use super::*;
 
     /// 14 instructions: two with samples, the second a loop of its own on line 3 of a file.
@@ -264,7 +274,7 @@ mod tests {
             loops: vec![ListedLoop {
                 header: 1,
                 depth: 1,
-                trips: Some(312.4),
+                trips: Some(Trips { value: 312.4, low: 280.0, high: 350.6 }),
                 weight: vec![(0, 80)],
                 ..Default::default()
             }],
@@ -278,7 +288,7 @@ mod tests {
         for expected in [
             "instructions:u: 50.0% → 50.0% [45.0% – 55.0%] of the event",
             "  100.0%   20.0%    18.0% –  22.0%",
-            "80.0%    72.0% –  88.0%  ╶ ×312 80.0%          1001  inst 1",
+            "80.0%    72.0% –  88.0%  ╶ ×312 [280 – 351] 80.0%        1001  inst 1",
             "a.c:3  [halve] x /= y;",
             "⋯ 8 instructions",
         ] {
@@ -296,6 +306,6 @@ mod tests {
     #[test]
     fn without_correction_there_is_one_share_and_no_interval() {
         let text = render(&made(), None, false, &Style::default());
-        assert!(!text.contains("–") && text.contains("80.0%") && !text.contains("100.0%"), "{text}");
+        assert!(!text.contains("% –") && text.contains("80.0%") && !text.contains("100.0%"), "{text}");
     }
 }

@@ -89,6 +89,34 @@ pub(super) fn fit(name: &str, width: usize) -> String {
     text
 }
 
+/// A function's name of at most `width` characters: what it takes goes first, then the middle.
+pub(super) fn fit_function(name: &str, width: usize) -> String {
+    let name = plain(name);
+    if name.chars().count() <= width {
+        return name;
+    }
+    fit(&without_parameters(&name).unwrap_or(name), width)
+}
+
+/// `a<b(c)>::d(e, f) const [clone .g]` → `a<b(c)>::d(…)`; `None` if no parameters stand at its end.
+fn without_parameters(name: &str) -> Option<String> {
+    let name = name.split(" [clone").next()?;
+    let name = name.strip_suffix(" const").unwrap_or(name);
+    let mut depth = 0;
+    for (at, c) in name.char_indices().rev() {
+        match c {
+            ')' => depth += 1,
+            '(' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            let named = c == '(' && at > 0;
+            return named.then(|| format!("{}(…)", &name[..at]));
+        }
+    }
+    None
+}
+
 /// Clean text broken into lines of at most `width` characters, each behind `indent` blanks.
 pub(super) fn wrap(text: &str, indent: usize, width: usize) -> String {
     let mut lines = vec![String::new()];
@@ -136,6 +164,16 @@ mod tests {
         assert_eq!(fit("abcdefghij", 5), "ab…ij");
         assert_eq!(fit("ab\x1b[31m\u{202e}c", 9), "ab[31mc");
         assert_eq!((fit("ab", 1), fit("ab", 0)), ("…".into(), "…".into()));
+    }
+
+    #[test]
+    fn long_names_lose_their_parameters_before_anything_else() {
+        let name = "shapes::spin<double (int)>(unsigned long, int (*)(char)) const [clone .cold]";
+        assert_eq!(fit_function(name, 200), name);
+        assert_eq!(fit_function(name, 40), "shapes::spin<double (int)>(…)");
+        assert_eq!(fit_function(name, 13), "shapes…t)>(…)");
+        assert_eq!(fit_function("(anonymous)", 6), "(an…s)");
+        assert_eq!(fit_function("operator())", 6), "ope…))");
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod sampled;
 
 pub use sampled::write as write_sampled;
 
-use super::format::{count, counted, percent};
+use super::format::{count, counted, fit_function, percent};
 use super::listing::Listing;
 use super::words::{self, brief};
 use super::{EventReport, Fit, FunctionShare, RegionReport, Report};
@@ -22,6 +22,8 @@ use std::io::{self, Write};
 
 /// Functions shown before the rest is asked for.
 const SHOWN: usize = 25;
+/// Characters of a name in a table; the whole one shows when pointed at.
+const LONGEST_NAME: usize = 90;
 /// Functions in the page at most, per event.
 const MOST: usize = 2000;
 
@@ -37,7 +39,14 @@ pub fn write(report: &Report, listings: &[Listing], out: &mut dyn Write) -> io::
     out.write_all(found(report).as_bytes())?;
     out.write_all(missing(report).as_bytes())?;
     if !listings.is_empty() {
-        writeln!(out, "<h2>Code</h2><p class=dim>Shares are of the function's own weight.</p>")?;
+        let counted = listings.iter().any(|listing| listing.loops.iter().any(|l| l.trips.is_some()));
+        let trips = match counted {
+            true => {
+                " ×n [low – high] is how often a loop goes round each time it is entered, and the 90 % interval."
+            }
+            false => "",
+        };
+        writeln!(out, "<h2>Code</h2><p class=dim>Shares are of the function's own weight.{trips}</p>")?;
     }
     for (ix, listing) in listings.iter().enumerate() {
         out.write_all(code::function(ix, listing, ix == 0).as_bytes())?;
@@ -87,18 +96,22 @@ fn head(report: &Report) -> String {
         facts.join(" · ")
     );
     html += "<nav class=tabs>";
+    // first is seen what was changed
+    let start = report.events.iter().position(|event| event.moved > 0);
     for (ix, event) in report.events.iter().enumerate().filter(|(_, event)| event.samples > 0) {
         let _ = write!(
             html,
-            "<button data-event={ix}>{}<small>{}</small></button>",
+            "<button data-event={ix}{}>{}<small>{}</small></button>",
+            if start == Some(ix) { " data-start" } else { "" },
             escape(&event.name),
             counted(event.samples, "sample")
         );
     }
+    html += "</nav>\n";
     for warning in &report.warnings {
         let _ = write!(html, "<p class=warn>{}</p>", escape(warning));
     }
-    html + "</nav>\n"
+    html
 }
 
 fn event(ix: usize, event: &EventReport, corrected: bool, links: &HashMap<(&str, u64), usize>) -> String {
@@ -110,15 +123,13 @@ fn event(ix: usize, event: &EventReport, corrected: bool, links: &HashMap<(&str,
         let moved = percent(event.moved as f64 / event.samples.max(1) as f64);
         let _ = write!(
             html,
-            "<p>{}, {}: {}</p><p class=dim>{} of {} moved ({moved}){}</p>",
-            words::class(event.class),
-            words::verdict(event.verdict),
-            escape(&event.reason),
+            "<p>{}</p><p class=dim>{} of {} moved ({moved}){}</p>",
+            escape(&words::outcome(event)),
             count(event.moved),
             counted(event.samples, "sample"),
             distance(event),
         );
-        html += "<p class=\"dim key\"><span class=cmp style=\"--b:70;--a:45\"><i></i><b></b><u style=\"--l:35;--h:58\"></u></span>\
+        html += "<p class=\"dim key\"><span class=cmp style=\"--b:100;--a:65\"><i></i><b></b><u style=\"--l:50;--h:80\"></u></span>\
                  grey: as recorded · colour: after, with its 90 % interval</p>";
     }
     html += &functions(ix, event, corrected, links);
@@ -136,10 +147,14 @@ fn distance(event: &EventReport) -> String {
 
 fn functions(ix: usize, event: &EventReport, corrected: bool, links: &HashMap<(&str, u64), usize>) -> String {
     let before = if corrected { "<th class=n data-sort>before" } else { "" };
-    let columns = if corrected { "<th class=n data-sort>change<th class=n>90 % interval<th>how" } else { "" };
+    let columns = if corrected {
+        "<th class=n data-sort>change<th class=n>90 % interval<th class=side>how"
+    } else {
+        ""
+    };
     let mut html = format!(
         "<p><input type=search placeholder=\"find a function\" data-table=t{ix}></p><div class=panel><table id=t{ix}>\
-         <thead><tr><th data-sort>function<th data-sort>binary{before}<th class=n data-sort aria-sort=descending>after<th>\
+         <thead><tr><th data-sort>function<th class=side data-sort>binary{before}<th class=n data-sort aria-sort=descending>after<th>\
          {columns}<th class=n data-sort>samples</thead><tbody>"
     );
     let scale =
@@ -162,12 +177,15 @@ fn share(
     scale: f64,
     links: &HashMap<(&str, u64), usize>,
 ) -> String {
-    let name = escape(&f.name);
+    let whole = escape(&f.name);
+    let name = escape(&fit_function(&f.name, LONGEST_NAME));
     let link = f.address.and_then(|address| links.get(&(f.image.as_str(), address)));
     let name = link.map_or_else(|| name.clone(), |ix| format!("<a href=\"#f{ix}\">{name}</a>"));
     let class = if more { " class=more" } else { "" };
-    let mut html =
-        format!("<tr{class}><td class=name>{name}</td><td class=dim>{}</td>", escape(basename(&f.image)));
+    let mut html = format!(
+        "<tr{class}><td class=name title=\"{whole}\">{name}</td><td class=\"dim side\">{}</td>",
+        escape(basename(&f.image))
+    );
     let mut number = |value: f64, text: String| {
         let _ = write!(html, "<td class=n data-v=\"{value:.9}\">{text}</td>");
     };
@@ -185,7 +203,8 @@ fn share(
         let change = if beyond { format!("<b>{change}</b>") } else { change };
         let _ = write!(html, "<td class=n data-v=\"{:.9}\">{change}</td>", moved.abs());
         let text = interval.map(|(l, h)| format!("{} – {}", percent(l), percent(h))).unwrap_or_default();
-        let _ = write!(html, "<td class=\"n dim\">{text}</td><td class=dim>{}</td>", brief(f.verdict));
+        let _ =
+            write!(html, "<td class=\"n dim\">{text}</td><td class=\"dim side\">{}</td>", brief(f.verdict));
     }
     let _ = write!(html, "<td class=n data-v=\"{}\">{}</td></tr>", f.samples, count(f.samples));
     html
@@ -212,12 +231,12 @@ fn found(report: &Report) -> String {
             draw::skid(model)
         );
     }
-    if !report.regions.is_empty() {
+    let mut regions: Vec<&RegionReport> = report.decisive().collect();
+    if !regions.is_empty() {
         html += "<h2>Posterior check</h2><p class=dim>Functions that were solved together. Where the samples are farther from \
                  what the answer expects than chance alone explains, the model misses something.</p><div class=panel><table>\
                  <thead><tr><th>functions<th class=n data-sort>samples<th>answer<th class=n data-sort>R-hat\
                  <th class=n data-sort>effective draws<th class=n data-sort>distance<th class=n>by chance<th>why</thead><tbody>";
-        let mut regions: Vec<&RegionReport> = report.regions.iter().collect();
         regions.sort_by_key(|region| std::cmp::Reverse(region.samples));
         regions.iter().take(MOST).for_each(|region| html += &self::region(region));
         html += "</tbody></table></div>";
@@ -226,7 +245,8 @@ fn found(report: &Report) -> String {
 }
 
 fn region(region: &RegionReport) -> String {
-    let names: Vec<String> = region.functions.iter().take(6).map(|name| escape(name)).collect();
+    let names: Vec<String> =
+        region.functions.iter().take(6).map(|name| escape(&fit_function(name, LONGEST_NAME))).collect();
     let more = region.functions.len().saturating_sub(names.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let number = |value: Option<f64>, digits: usize| match value {

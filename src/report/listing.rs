@@ -95,10 +95,21 @@ pub struct ListedLoop {
     pub parent: Option<usize>,
     /// Nesting depth, 1 for an outermost loop.
     pub depth: u32,
-    /// How often its header runs each time it is entered; `None` where that was not solved.
-    pub trips: Option<f64>,
+    /// How often its header runs each time it is entered; `None` where that is not known.
+    pub trips: Option<Trips>,
     /// Weight as recorded and after of each event of the listing, inner loops included.
     pub weight: Vec<(u64, u64)>,
+}
+
+/// How often a loop's header runs each time the loop is entered, ≥ 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Trips {
+    /// The posterior's median.
+    pub value: f64,
+    /// Lower end of the 90 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
 }
 
 impl Listing {

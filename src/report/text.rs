@@ -1,7 +1,7 @@
 //! A report for the terminal: each event and why it was treated so, functions before and after, what was not found.
 
-use super::format::{count, counted, fit, percent, wrap};
-use super::words::{class, verdict};
+use super::format::{count, counted, fit, fit_function, percent, wrap};
+use super::words::{outcome, verdict};
 use super::{Distance, EventReport, MissingImage, Model, RegionReport, Report, Verdict, table};
 use std::collections::BTreeMap;
 
@@ -9,6 +9,9 @@ pub use super::format::Style;
 
 /// Regions without a full answer that are named; the JSON names all.
 const REGIONS: usize = 6;
+/// Functions of a region that are named, and the width of a name.
+const NAMED: usize = 3;
+const LONGEST_NAME: usize = 32;
 
 /// Draws `report`. Names from the recording come out without control characters.
 pub fn render(report: &Report, style: &Style) -> String {
@@ -16,18 +19,22 @@ pub fn render(report: &Report, style: &Style) -> String {
     for event in &report.events {
         text += &self::event(event, report.corrected, style);
     }
-    text += &regions(&report.regions, report.samples, style);
+    text += &regions(report, style);
     text += &missing(&report.missing, style);
-    for warning in &report.warnings {
-        text += &format!("\n{}", wrap(&format!("warning: {warning}"), 0, style.columns()));
-    }
-    text + &tail(report, style)
+    text + &warnings(report, style) + &tail(report, style)
+}
+
+fn warnings(report: &Report, style: &Style) -> String {
+    let told = |warning: &String| format!("\n{}", wrap(&format!("warning: {warning}"), 0, style.columns()));
+    report.warnings.iter().map(told).collect()
 }
 
 fn head(report: &Report, style: &Style) -> String {
+    let written: Vec<String> =
+        report.output.iter().chain(&report.outputs).map(|output| fit(output, style.columns())).collect();
     let mut files = fit(&report.input, style.columns());
-    for output in report.output.iter().chain(&report.outputs) {
-        files += &format!(" → {}", fit(output, style.columns()));
+    if !written.is_empty() {
+        files += &format!(" → {}", written.join(", "));
     }
     let mut facts = vec![counted(report.samples, "sample")];
     facts.extend((report.lost > 0).then(|| format!("{} lost while recording", count(report.lost))));
@@ -35,7 +42,8 @@ fn head(report: &Report, style: &Style) -> String {
     facts.extend(report.corrected.then(|| format!("solver {}, seed {}", report.solver, report.seed)));
     let facts = wrap(&facts.join(" · "), 0, style.columns());
     let model = report.model.as_ref().map(|m| wrap(&model(m), 0, style.columns())).unwrap_or_default();
-    format!("{}\n{facts}{model}", style.bold(&files))
+    let files: Vec<_> = wrap(&files, 0, style.columns()).lines().map(|line| style.bold(line)).collect();
+    format!("{}\n{facts}{model}", files.join("\n"))
 }
 
 fn model(model: &Model) -> String {
@@ -57,8 +65,7 @@ fn event(event: &EventReport, corrected: bool, style: &Style) -> String {
     }
     let mut text = format!("\n{}\n", style.bold(&title));
     if corrected {
-        let treated = format!("{}, {}: {}", class(event.class), verdict(event.verdict), event.reason);
-        text += &wrap(treated.trim_end_matches(": "), 2, style.columns());
+        text += &wrap(&outcome(event), 2, style.columns());
     }
     text += &event.distance.as_ref().map(|far| wrap(&distance(far), 2, style.columns())).unwrap_or_default();
     text + &table::functions(event, corrected, style)
@@ -75,7 +82,8 @@ fn distance(far: &Distance) -> String {
 }
 
 /// How many regions ended how, and the largest of those without a posterior that hold a hundredth of all samples.
-fn regions(regions: &[RegionReport], samples: u64, style: &Style) -> String {
+fn regions(report: &Report, style: &Style) -> String {
+    let regions: Vec<&RegionReport> = report.decisive().collect();
     if regions.is_empty() {
         return String::new();
     }
@@ -84,11 +92,11 @@ fn regions(regions: &[RegionReport], samples: u64, style: &Style) -> String {
     let tally: Vec<_> = tally.iter().map(|(how, n)| format!("{} {how}", count(*n))).collect();
     let title = counted(regions.len() as u64, "region");
     let mut text = format!("\n{}\n{}", style.bold(&title), wrap(&tally.join(", "), 2, style.columns()));
-    let mut short: Vec<_> =
-        regions.iter().filter(|r| fell_short(r.verdict) && 100 * r.samples >= samples).collect();
+    let noticed = |r: &&&RegionReport| fell_short(r.verdict) && 100 * r.samples >= report.samples;
+    let mut short: Vec<_> = regions.iter().filter(noticed).collect();
     short.sort_by_key(|region| std::cmp::Reverse(region.samples));
     for region in short.iter().take(REGIONS) {
-        text += &wrap(&self::region(region, style), 4, style.columns());
+        text += &wrap(&self::region(region), 4, style.columns());
     }
     text
 }
@@ -97,17 +105,21 @@ fn fell_short(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Argmin | Verdict::Flow | Verdict::Timed | Verdict::Unchanged)
 }
 
-fn region(region: &RegionReport, style: &Style) -> String {
-    let names = fit(&region.functions.join(", "), style.columns() / 2);
-    let rhat = region.rhat.map(|rhat| format!(" (R-hat {rhat:.2})")).unwrap_or_default();
+fn region(region: &RegionReport) -> String {
+    let shown = region.functions.iter().take(NAMED).map(|name| fit_function(name, LONGEST_NAME));
+    let mut names: Vec<String> = shown.collect();
+    let more = region.functions.len() - names.len();
+    names.extend((more > 0).then(|| format!("{} more", count(more as u64))));
+    let rhat = region.rhat.map(|rhat| format!(", R-hat {rhat:.2}")).unwrap_or_default();
     let samples = counted(region.samples, "sample");
-    format!("{names}, {samples}: {}, {}{rhat}", verdict(region.verdict), region.reason)
+    format!("{}, {samples}: {} ({}{rhat})", names.join(", "), verdict(region.verdict), region.reason)
 }
 
 /// Draws what is known of binaries without symbols: the samples they hold, why, and the command that would help.
 pub fn nameless(report: &Report, style: &Style) -> String {
     if report.nameless.is_empty() {
-        return format!("{}: every sample has a symbol\n", fit(&report.input, style.columns()));
+        let all = format!("{}: every sample has a symbol\n", fit(&report.input, style.columns()));
+        return all + &warnings(report, style);
     }
     let samples: u64 = report.nameless.iter().map(|image| image.samples).sum();
     let share = percent(samples as f64 / report.samples.max(1) as f64);
@@ -125,7 +137,7 @@ pub fn nameless(report: &Report, style: &Style) -> String {
         text += &wrap(&image.reason, 11, style.columns());
         text += &wrap(&format!("→ {}", image.command), 11, style.columns());
     }
-    text
+    text + &warnings(report, style)
 }
 
 fn missing(images: &[MissingImage], style: &Style) -> String {

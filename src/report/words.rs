@@ -1,7 +1,8 @@
 //! Classes and verdicts in words.
 
 use super::format::count;
-use super::{Class, Verdict};
+use super::listing::Trips;
+use super::{Class, EventReport, Verdict};
 
 /// What kind of event it is.
 pub(super) fn class(class: Class) -> &'static str {
@@ -33,21 +34,27 @@ pub(super) fn verdict(verdict: Verdict) -> &'static str {
 /// What was done, for a column of a table.
 pub(crate) fn brief(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Gibbs => "gibbs",
-        Verdict::Argmin => "argmin",
-        Verdict::Flow => "flow",
-        Verdict::Timed => "timed",
-        Verdict::Ics => "ics",
-        Verdict::Baseline => "baseline",
-        Verdict::Waited => "waited",
-        Verdict::Exact => "exact",
         Verdict::Unchanged => "as recorded",
-        Verdict::Mixed => "mixed",
+        done => done.word(),
     }
 }
 
-/// Trip counts with as many digits as they are good for.
-pub(super) fn trips(trips: f64) -> String {
+/// What became of an event, and why; of time the reason says both.
+pub(super) fn outcome(event: &EventReport) -> String {
+    let class = class(event.class);
+    let text = match event.verdict {
+        Verdict::Waited => format!("{class}: {}", event.reason),
+        done => format!("{class}, {}: {}", verdict(done), event.reason),
+    };
+    text.trim_end_matches(": ").into()
+}
+
+/// Trip counts and their interval, with as many digits as they are good for.
+pub(super) fn trips(trips: &Trips) -> String {
+    format!("×{} [{} – {}]", rounds(trips.value), rounds(trips.low), rounds(trips.high))
+}
+
+fn rounds(trips: f64) -> String {
     match trips {
         _ if trips < 10.0 => format!("{trips:.1}"),
         _ if trips < 1e9 => count(trips.round() as u64),

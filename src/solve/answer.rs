@@ -41,8 +41,8 @@ pub struct Answer {
     pub low: Vec<f64>,
     /// Upper end.
     pub high: Vec<f64>,
-    /// Draws of the executions per block, for intervals of sums; may be empty.
-    pub draws: Vec<Vec<f64>>,
+    /// Draws of the walk, for intervals of sums and of trips; may be empty.
+    pub draws: Vec<Rates>,
     /// What gave the answer.
     pub solver: Solver,
     /// Why that.
@@ -54,8 +54,8 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// What `solver` found, with intervals from `draws` of the executions per block.
-    pub fn new(group: &Group, rates: Rates, draws: Vec<Vec<f64>>, solver: Solver, reason: String) -> Answer {
+    /// What `solver` found, with intervals from `draws`.
+    pub fn new(group: &Group, rates: Rates, draws: Vec<Rates>, solver: Solver, reason: String) -> Answer {
         let model = group.model.clone();
         let holds = Holds::measure(&model.region, &rates, model.time.as_ref(), model.reporting);
         let (low, high) = interval(&model, &rates, &draws);
@@ -81,12 +81,12 @@ pub struct Solved {
 }
 
 /// 90 % of `draws`, and the answer itself. Fewer executions of a block than one of its samples stands for may be none.
-fn interval(model: &Model, rates: &Rates, draws: &[Vec<f64>]) -> (Vec<f64>, Vec<f64>) {
+fn interval(model: &Model, rates: &Rates, draws: &[Rates]) -> (Vec<f64>, Vec<f64>) {
     let ends = |(b, &own): (usize, &f64)| {
         if draws.is_empty() {
             return (own, own);
         }
-        let mut drawn: Vec<f64> = draws.iter().map(|d| d[b]).collect();
+        let mut drawn: Vec<f64> = draws.iter().map(|d| d.blocks[b]).collect();
         let low = quantile(&mut drawn, 0.05).min(own);
         let sampled = low * model.region.blocks[b].nodes.len() as f64 >= model.events[0].period;
         (if sampled { low } else { 0.0 }, quantile(&mut drawn, 0.95).max(own))

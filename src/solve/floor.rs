@@ -39,21 +39,21 @@ pub fn timed(group: &Group, reason: String, seed: u64) -> Answer {
     }
 }
 
-/// Draws of the executions around the flow at `z`, as wide as the residuals scatter.
-fn conserved(group: &Group, z: &[f64], belief: Belief, seed: u64) -> Vec<Vec<f64>> {
+/// Draws of the walk around the flow at `z`, as wide as the residuals scatter.
+fn conserved(group: &Group, z: &[f64], belief: Belief, seed: u64) -> Vec<Rates> {
     let free = group.model.region.freedom();
     let (mut energy, _) = Conservation::new(&group.model, &z[..free], belief);
     let scatter = energy
         .residuals(z)
         .map_or(1.0, |r| 2.0 * value(&r) / (r.len() as f64 - 2.0 * z.len() as f64).max(1.0));
-    executions(group, &laplace::draws(&mut energy, z, DOUBT * scatter.max(1.0), DRAWS, seed))
+    walks(group, &laplace::draws(&mut energy, z, DOUBT * scatter.max(1.0), DRAWS, seed))
 }
 
-/// Executions per block at each of `draws`.
-pub fn executions(group: &Group, draws: &[Vec<f64>]) -> Vec<Vec<f64>> {
+/// The walk at each of `draws`.
+pub fn walks(group: &Group, draws: &[Vec<f64>]) -> Vec<Rates> {
     let region = &group.model.region;
     let mut circulation = Circulation::new(region);
-    draws.iter().filter_map(|z| Some(circulation.rates(region, z, group.model.total())?.blocks)).collect()
+    draws.iter().filter_map(|z| circulation.rates(region, z, group.model.total())).collect()
 }
 
 /// The walk at parameters `z`.

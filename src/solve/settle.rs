@@ -5,14 +5,14 @@ use rayon::prelude::*;
 use super::answer::{Answer, Settings};
 use super::descend::minimise;
 use super::diagnose::{effective_size, split_r_hat};
-use super::floor::{DOUBT, DRAWS, executions, flow, rates_at, timed};
+use super::floor::{DOUBT, DRAWS, flow, rates_at, timed, walks};
 use super::gibbs::{Chain, Length, chain};
 use super::group::Group;
 use super::levenberg::Mode;
 use super::posterior::{Posterior, Trust};
 use super::solver::Solver;
 use super::{gate, ics, laplace, pool};
-use crate::skid::Skid;
+use crate::skid::{Rates, Skid};
 
 /// Chains per group.
 const CHAINS: usize = 4;
@@ -105,8 +105,8 @@ impl Bench<'_> {
         if r_hat > MOST_R_HAT {
             return Err(format!("chains did not mix: split R-hat {r_hat:.2}"));
         }
-        let draws: Vec<Vec<f64>> = chains.iter().flat_map(|c| c.blocks.iter().cloned()).collect();
-        let z = mean(chains.iter().flat_map(|c| &c.z));
+        let kept: Vec<Vec<f64>> = chains.iter().flat_map(|c| c.z.iter().cloned()).collect();
+        let (z, draws) = (mean(kept.iter()), walks(group, &kept));
         let reason = format!("{CHAINS} chains of {sweeps} sweeps mixed: split R-hat {r_hat:.2}");
         let mut answer = from_draws(group, &z, draws, Solver::Gibbs, reason)
             .ok_or("the mean of the chains has no flow")?;
@@ -131,10 +131,10 @@ impl Bench<'_> {
             return timed(group, "no flow explains the samples".into(), seed);
         };
         let draws = laplace::draws(&mut posterior, &mode.z, DOUBT, DRAWS, seed);
-        let blocks = executions(group, &draws);
+        let draws = walks(group, &draws);
         let fallback = format!("the mode: {reason}");
         match rates_at(group, &mode.z) {
-            Some(rates) => Answer::new(group, rates, blocks, Solver::Argmin, fallback),
+            Some(rates) => Answer::new(group, rates, draws, Solver::Argmin, fallback),
             None => timed(group, fallback, seed),
         }
     }
@@ -153,15 +153,9 @@ impl Bench<'_> {
 }
 
 /// The mean of draws, with the walk at their mean parameters.
-fn from_draws(
-    group: &Group,
-    z: &[f64],
-    draws: Vec<Vec<f64>>,
-    solver: Solver,
-    reason: String,
-) -> Option<Answer> {
+fn from_draws(group: &Group, z: &[f64], draws: Vec<Rates>, solver: Solver, reason: String) -> Option<Answer> {
     let mut rates = rates_at(group, z)?;
-    rates.blocks = mean(draws.iter());
+    rates.blocks = mean(draws.iter().map(|draw| &draw.blocks));
     Some(Answer::new(group, rates, draws, solver, reason))
 }
 

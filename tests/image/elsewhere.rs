@@ -94,13 +94,18 @@ fn an_archive_cannot_write_beside_its_folder() {
     assert!(!unpacked.path().with_file_name("skidconv-climbed").exists());
 }
 
-#[test]
-fn the_kernel_s_own_image_names_its_functions_where_they_were() {
-    let dir = tempfile::tempdir().unwrap();
+/// The image of a kernel with the build-id [`ID`].
+fn kernel(dir: &Path) -> PathBuf {
     let id = format!("-Wl,--build-id=0x{}", hex(&ID));
     let source =
         "void _text(void) {}\nint helper(int n) { return n + 1; }\nint _start(void) { return helper(2); }\n";
-    let vmlinux = build(dir.path(), "vmlinux", source, &["-nostdlib", "-static", "-O0", &id]);
+    build(dir, "vmlinux", source, &["-nostdlib", "-static", "-O0", &id])
+}
+
+#[test]
+fn the_kernel_s_own_image_names_its_functions_where_they_were() {
+    let dir = tempfile::tempdir().unwrap();
+    let vmlinux = kernel(dir.path());
     let entry = dir.path().join(".build-id").join(&hex(&ID)[..2]).join(&hex(&ID)[2..]);
     fs::create_dir_all(&entry).unwrap();
     fs::copy(&vmlinux, entry.join("vmlinux")).unwrap();
@@ -123,4 +128,54 @@ fn kernel_symbol(search: SearchPath, build_id: Option<Vec<u8>>, text: u64, at: u
     let images = Images::new(&spaces(vec![mmap]), &[], search);
     let place = Location { image: ImageId(0), svma: Svma(at) };
     Wholesym::new().unwrap().lookup(&images, place).map(|symbol| symbol.name.clone())
+}
+
+#[test]
+fn the_kernel_s_image_may_be_named_or_lie_where_distributions_install_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let vmlinux = kernel(dir.path());
+    let moved = 0xffff_ffff_9000_0000u64;
+    let at = moved + address_of(&vmlinux, "helper") - address_of(&vmlinux, "_text") + 1;
+    let search = SearchPath { kallsyms: Some(vmlinux.clone()), ..SearchPath::default() };
+    assert_eq!(kernel_symbol(search, None, moved, at).as_deref(), Some("helper"), "named");
+    let root = dir.path().join("root");
+    fs::create_dir_all(root.join("boot")).unwrap();
+    fs::rename(&vmlinux, root.join("boot/vmlinux-6.1.0")).unwrap();
+    let search = SearchPath { symfs: vec![root], ..SearchPath::default() };
+    let named = kernel_symbol(search.clone(), Some(ID.to_vec()), moved, at);
+    assert_eq!(named.as_deref(), Some("helper"), "found below a root");
+    assert_eq!(kernel_symbol(search, Some(vec![9; 20]), moved, at), None, "another kernel's");
+}
+
+#[test]
+fn a_kernel_module_s_own_file_names_its_functions_where_the_kernel_put_them() {
+    let dir = tempfile::tempdir().unwrap();
+    // code that is thrown away comes first in the file, and the last section stands behind a gap
+    let source = "
+        __attribute__((section(\".init.text\"))) int begin(void) { return 1; }
+        int first(int n) { return n + 1; }
+        int second(int n) { return first(n) * 3; }
+        __attribute__((section(\".text.late\"), aligned(64))) int late(int n) { return n / 3; }";
+    let object = build(dir.path(), "net", source, &["-c", "-O1", "-mcmodel=kernel", "-fno-pic"]);
+    let path = "/lib/modules/6.1.0/kernel/net/net.ko";
+    let file = dir.path().join(&path[1..]);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::rename(object, &file).unwrap();
+    let start = 0xffff_ffff_c012_3000u64;
+    let name = |at: u64| {
+        let mut mmap = mapping(path, start, 0x1000, 0);
+        (mmap.pid, mmap.mode) = (-1, CpuMode::Kernel);
+        let search = SearchPath { symfs: vec![dir.path().to_owned()], ..SearchPath::default() };
+        let images = Images::new(&spaces(vec![mmap]), &[], search);
+        assert_eq!(*only(&images).state(), ImageState::KernelModule);
+        let place = Location { image: ImageId(0), svma: Svma(at) };
+        Wholesym::new().unwrap().lookup(&images, place).map(|symbol| (symbol.name.clone(), symbol.start.0))
+    };
+    let second = start + address_of(&file, "second");
+    assert_eq!(name(start), Some(("first".into(), start)));
+    assert_eq!(name(second + 2), Some(("second".into(), second)));
+    let text = Elf::open(&file).unwrap().section(".text").unwrap().size;
+    let late = (start + text).next_multiple_of(64);
+    assert_eq!(name(late + 1), Some(("late".into(), late)));
+    assert_eq!(name(late + 0x800), None);
 }

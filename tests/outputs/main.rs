@@ -2,12 +2,17 @@
 
 mod files;
 mod firefox;
+mod hotspot;
+mod leaves;
 mod pprof;
 mod programs;
 mod stacks;
 mod terminal;
 #[path = "../tool/mod.rs"]
 mod tool;
+mod trips;
+#[path = "../wire/mod.rs"]
+mod wire;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +20,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 use serde_json::Value;
-use tool::{folder, has_perf, perf, skidconv, testdata, text};
+use tool::{folder, has_perf, perf, testdata, text, with_outputs};
 
 /// Weight per event.
 type Totals = BTreeMap<String, u64>;
@@ -30,29 +35,8 @@ fn run(command: &str) -> &'static Path {
     FOLDER.get_or_init(|| {
         let folder = folder("outputs");
         for command in ["fix", "convert"] {
-            let name = |extension: &str| format!("{command}.{extension}");
-            let outputs = [
-                ("-o", "data"),
-                ("--csv", "csv"),
-                ("--pprof", "pb.gz"),
-                ("--firefox", "json"),
-                ("--firefox-diff", "diff.json"),
-                ("--folded", "folded"),
-                ("--flamegraph", "svg"),
-                ("--flamegraph-diff", "diff.svg"),
-                ("--html", "html"),
-                ("--report-json", "report.json"),
-                #[cfg(feature = "parquet")]
-                ("--parquet", "parquet"),
-                #[cfg(feature = "parquet")]
-                ("--parquet-samples", "samples.parquet"),
-            ];
-            let names = outputs.map(|(_, extension)| name(extension));
             let (input, symfs) = (case("branchy"), testdata("cases/symfs"));
-            let mut words = vec![command, text(&input), "--symfs", text(&symfs)];
-            words.extend(outputs.iter().zip(&names).flat_map(|((flag, _), name)| [*flag, name.as_str()]));
-            let ran = skidconv(&folder, &words);
-            assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+            let ran = with_outputs(&folder, command, &[text(&input), "--symfs", text(&symfs)], command);
             assert!(ran.out.contains("instructions:u") && ran.out.contains("cycles:u"), "{}", ran.out);
         }
         folder
@@ -65,6 +49,7 @@ fn bytes(command: &str, extension: &str) -> Vec<u8> {
     std::fs::read(run(command).join(format!("{command}.{extension}"))).unwrap()
 }
 
+/// The columns that scripts rely on, by their names.
 #[derive(Deserialize)]
 struct Row {
     event: String,

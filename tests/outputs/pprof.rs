@@ -1,83 +1,28 @@
-//! pprof's file.
+//! pprof's file: <https://github.com/google/pprof/blob/main/proto/profile.proto>, whose field numbers these are.
 
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use prost::Message;
-
+use super::wire::Message;
 use super::{Totals, by_symbol, bytes, rows};
 
-/// The parts of <https://github.com/google/pprof/blob/main/proto/profile.proto> that are looked at.
-mod proto {
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Profile {
-        #[prost(message, repeated, tag = "1")]
-        pub sample_type: Vec<ValueType>,
-        #[prost(message, repeated, tag = "2")]
-        pub sample: Vec<Sample>,
-        #[prost(message, repeated, tag = "3")]
-        pub mapping: Vec<Mapping>,
-        #[prost(message, repeated, tag = "4")]
-        pub location: Vec<Location>,
-        #[prost(message, repeated, tag = "5")]
-        pub function: Vec<Function>,
-        #[prost(string, repeated, tag = "6")]
-        pub string_table: Vec<String>,
-    }
+/// Of a profile.
+const SAMPLE_TYPE: u64 = 1;
+const SAMPLE: u64 = 2;
+const MAPPING: u64 = 3;
+const LOCATION: u64 = 4;
+const FUNCTION: u64 = 5;
+const STRING_TABLE: u64 = 6;
+const TIME: u64 = 9;
+const DURATION: u64 = 10;
+const PERIOD_TYPE: u64 = 11;
+const PERIOD: u64 = 12;
+/// Of what else has one.
+const ID: u64 = 1;
 
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub struct ValueType {
-        #[prost(int64, tag = "1")]
-        pub kind: i64,
-        #[prost(int64, tag = "2")]
-        pub unit: i64,
-    }
-
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Sample {
-        #[prost(uint64, repeated, tag = "1")]
-        pub location: Vec<u64>,
-        #[prost(int64, repeated, tag = "2")]
-        pub value: Vec<i64>,
-    }
-
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Mapping {
-        #[prost(uint64, tag = "1")]
-        pub id: u64,
-        #[prost(uint64, tag = "2")]
-        pub start: u64,
-        #[prost(uint64, tag = "3")]
-        pub limit: u64,
-    }
-
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Location {
-        #[prost(uint64, tag = "1")]
-        pub id: u64,
-        #[prost(uint64, tag = "2")]
-        pub mapping: u64,
-        #[prost(uint64, tag = "3")]
-        pub address: u64,
-        #[prost(message, repeated, tag = "4")]
-        pub line: Vec<Line>,
-    }
-
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Line {
-        #[prost(uint64, tag = "1")]
-        pub function: u64,
-        #[prost(int64, tag = "2")]
-        pub line: i64,
-    }
-
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Function {
-        #[prost(uint64, tag = "1")]
-        pub id: u64,
-        #[prost(int64, tag = "2")]
-        pub name: i64,
-    }
+/// By id.
+fn table<'a>(profile: &Message<'a>, field: u64) -> BTreeMap<u64, Message<'a>> {
+    profile.messages(field).into_iter().map(|row| (row.number(ID), row)).collect()
 }
 
 #[test]
@@ -85,28 +30,44 @@ fn pprof_s_profile_says_the_same() {
     for command in ["fix", "convert"] {
         let mut plain = vec![];
         flate2::read::GzDecoder::new(&*bytes(command, "pb.gz")).read_to_end(&mut plain).unwrap();
-        let profile = proto::Profile::decode(&*plain).unwrap();
-        let text = |ix: i64| profile.string_table[ix as usize].as_str();
-        assert_eq!(text(0), "");
-        let locations: BTreeMap<u64, &proto::Location> = profile.location.iter().map(|l| (l.id, l)).collect();
-        let functions: BTreeMap<u64, &str> = profile.function.iter().map(|f| (f.id, text(f.name))).collect();
+        let profile = Message::new(&plain);
+        let strings = profile.strings(STRING_TABLE);
+        assert_eq!(strings[0], "");
+        let text = |row: &Message<'_>, field: u64| strings[row.number(field) as usize];
+        let (locations, functions) = (table(&profile, LOCATION), table(&profile, FUNCTION));
+        let (mappings, samples) = (table(&profile, MAPPING), profile.messages(SAMPLE));
+        let types: Vec<&str> = profile.messages(SAMPLE_TYPE).iter().map(|kind| text(kind, 1)).collect();
         let rows = rows(command);
-        let is_weight = |kind: &proto::ValueType| !text(kind.kind).ends_with("_samples");
-        for (n, kind) in profile.sample_type.iter().enumerate().filter(|(_, kind)| is_weight(kind)) {
-            let event = text(kind.kind);
+        for (n, event) in types.iter().enumerate().filter(|(_, kind)| !kind.ends_with("_samples")) {
             let mut leaves = Totals::new();
-            for sample in profile.sample.iter().filter(|s| s.value[n] > 0) {
-                assert_eq!(sample.value.len(), profile.sample_type.len());
-                let leaf = locations[&sample.location[0]];
-                let mapping = profile.mapping.iter().find(|m| m.id == leaf.mapping).unwrap();
-                assert!((mapping.start..mapping.limit).contains(&leaf.address));
-                let function = functions[&leaf.line.last().unwrap().function];
-                *leaves.entry(function.into()).or_default() += sample.value[n] as u64;
+            for sample in &samples {
+                let (places, values) = (sample.numbers(1), sample.numbers(2));
+                assert_eq!(values.len(), types.len());
+                if values[n] == 0 {
+                    continue;
+                }
+                let leaf = &locations[&places[0]];
+                let mapping = &mappings[&leaf.number(2)];
+                assert!((mapping.number(2)..mapping.number(3)).contains(&leaf.number(3)));
+                // inlined functions come first, the one that the code stands in last
+                let lines = leaf.messages(4);
+                let function = &functions[&lines.last().unwrap().number(1)];
+                *leaves.entry(text(function, 2).into()).or_default() += values[n];
             }
             assert_eq!(leaves, by_symbol(&rows, event), "{command}, {event}");
         }
-        let events: Vec<&str> = profile.sample_type.iter().map(|kind| text(kind.kind)).collect();
-        assert!(events.contains(&"cycles:u") && events.contains(&"instructions:u"), "{events:?}");
-        assert!(profile.sample.iter().any(|s| s.location.len() >= 3), "callers are there");
+        assert!(types.contains(&"cycles:u") && types.contains(&"instructions:u"), "{types:?}");
+        assert!(samples.iter().any(|sample| sample.numbers(1).len() >= 3), "callers are there");
+        for (what, told) in [
+            ("duration", profile.number(DURATION) > 0),
+            ("period", profile.number(PERIOD) > 0 && profile.messages(PERIOD_TYPE).len() == 1),
+            ("build-ids", mappings.values().all(|mapping| !text(mapping, 6).is_empty())),
+            ("start lines", functions.values().any(|function| function.number(5) > 1)),
+            ("labels", samples.iter().all(|sample| sample.messages(3).len() >= 3)),
+        ] {
+            assert!(told, "{what} of {command}");
+        }
+        // recordings whose clock is not tied to the day's have no time
+        assert_eq!(profile.number(TIME), 0);
     }
 }

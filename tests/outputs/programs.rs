@@ -73,35 +73,31 @@ fn perf_report_equals_the_table_function_for_function() {
     }
 }
 
-/// Where Debian's hotspot keeps its parser.
-const PERFPARSER: &str = "/usr/lib/x86_64-linux-gnu/libexec/hotspot-perfparser";
-
-#[test]
-fn hotspot_s_parser_takes_the_corrected_recording() {
-    if !has(PERFPARSER) {
-        return;
-    }
-    let folder = folder("hotspot");
-    let parsed = |command: &str| {
-        let output = folder.join(format!("{command}.perfparser"));
-        let (data, root) = (path(command, "data"), testdata("cases/symfs"));
-        tool(PERFPARSER, &["--input", text(&data), "--output", text(&output), "--sysroot", text(&root)]);
-        std::fs::metadata(output).unwrap().len()
-    };
-    assert!(parsed("fix") > 10_000 && parsed("convert") > 10_000);
-}
-
-/// Runs headless chromium on a page.
-fn chromium(page: &Path, args: &[&str]) -> Vec<u8> {
+/// Runs headless chromium on a page, in a window of this size.
+fn chromium(page: &Path, (width, height): (usize, usize), args: &[&str]) -> Vec<u8> {
     let home = folder("chromium");
     let profile = format!("--user-data-dir={}", text(&home));
-    let usual =
-        ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1400,1800"];
+    let window = format!("--window-size={width},{height}");
+    let usual = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", &window, &profile];
     let url = format!("file://{}", text(page));
-    let output =
-        Command::new("chromium").args(usual).args([profile.as_str()]).args(args).arg(url).output().unwrap();
+    let output = Command::new("chromium").args(usual).args(args).arg(url).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     output.stdout
+}
+
+/// What part of the page is of each of these colours, as it is painted.
+fn painted<const N: usize>(
+    page: &Path,
+    size: (usize, usize),
+    args: &[&str],
+    colors: [[u8; 3]; N],
+) -> [f64; N] {
+    let picture = folder("page").join("page.png");
+    let shot = format!("--screenshot={}", text(&picture));
+    chromium(page, size, &[&[shot.as_str()], args].concat());
+    let (width, height, pixels) = unpack(&std::fs::read(&picture).unwrap());
+    assert_eq!((width, height), size);
+    colors.map(|color| pixels.iter().filter(|p| **p == color).count() as f64 / pixels.len() as f64)
 }
 
 #[test]
@@ -110,18 +106,35 @@ fn the_page_opens_in_a_browser_and_shows_its_bars() {
         return;
     }
     let page = path("fix", "html");
-    let picture = folder("page").join("page.png");
-    let shot = format!("--screenshot={}", text(&picture));
-    chromium(&page, &[&shot]);
-    let png = std::fs::read(&picture).unwrap();
-    let (width, height, pixels) = unpack(&png);
-    assert_eq!((width, height), (1400, 1800));
-    let share = |color: [u8; 3]| pixels.iter().filter(|p| **p == color).count() as f64 / pixels.len() as f64;
-    let (bars, recorded) = (share([0xd9, 0x54, 0x1e]), share([0xa9, 0xb1, 0xbb]));
-    assert!(bars > 0.0005 && recorded > 0.0003, "bars after {bars} and before {recorded}");
-    let dom = String::from_utf8(chromium(&page, &["--dump-dom"])).unwrap();
+    // background, bars after, bars before
+    let light = [[0xfb, 0xfb, 0xfa], [0xd9, 0x54, 0x1e], [0xa9, 0xb1, 0xbb]];
+    let dark = [[0x14, 0x17, 0x1a], [0xf0, 0x7c, 0x48], [0x5b, 0x65, 0x70]];
+    for (size, args, colors) in
+        [((1400, 1800), &[][..], light), ((500, 1800), &["--blink-settings=preferredColorScheme=0"], dark)]
+    {
+        let [background, after, before] = painted(&page, size, args, colors);
+        assert!(background > 0.2, "{size:?}: {background} is background");
+        assert!(after > 0.0005 && before > 0.0003, "{size:?}: bars after {after} and before {before}");
+    }
+    let dom = String::from_utf8(chromium(&page, (1400, 1800), &["--dump-dom"])).unwrap();
     assert!(dom.contains("aria-pressed=\"true\"") && dom.contains("aria-pressed=\"false\""), "scripts ran");
-    assert!(dom.contains("tally") && dom.contains("instructions:u"), "functions and events are there");
+    for part in
+        ["Skid", "Posterior check", "Code", "Loops", "nine in ten between", "90 % interval", "branchy.c:"]
+    {
+        assert!(dom.contains(part), "{part} is on the page");
+    }
+    // of each event the functions of the table, with their shares
+    let rows = rows("fix");
+    for event in ["cycles:u", "instructions:u"] {
+        let (shares, name) = (by_symbol(&rows, event), format!("<h2>{event}</h2>"));
+        let section = dom.split("<section").find(|part| part.contains(&name)).unwrap();
+        let total: u64 = shares.values().sum();
+        for name in ["tally", "main"] {
+            let row = section.split("<tr").find(|row| row.contains(&format!(">{name}<"))).unwrap();
+            let share = 100.0 * shares[name] as f64 / total as f64;
+            assert!(row.contains(&format!(">{share:.1}%<")), "{event}, {name}, {share}: {row}");
+        }
+    }
 }
 
 /// The pixels of an 8-bit PNG without interlacing (<https://www.w3.org/TR/png-3/>, 9 and 10).

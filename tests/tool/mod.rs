@@ -27,6 +27,34 @@ pub fn skidconv(folder: &Path, args: &[&str]) -> Ran {
     Ran::of(Command::new(program).current_dir(folder).args(args).output().unwrap())
 }
 
+/// Every output of `fix` and `convert`: its flag, and the end of its name.
+pub const OUTPUTS: &[(&str, &str)] = &[
+    ("-o", "data"),
+    ("--csv", "csv"),
+    ("--pprof", "pb.gz"),
+    ("--firefox", "json"),
+    ("--firefox-diff", "diff.json"),
+    ("--folded", "folded"),
+    ("--flamegraph", "svg"),
+    ("--flamegraph-diff", "diff.svg"),
+    ("--html", "html"),
+    ("--report-json", "report.json"),
+    #[cfg(feature = "parquet")]
+    ("--parquet", "parquet"),
+    #[cfg(feature = "parquet")]
+    ("--parquet-samples", "samples.parquet"),
+];
+
+/// Runs `fix` or `convert` with [`OUTPUTS`], all called `name`.
+pub fn with_outputs(folder: &Path, command: &str, words: &[&str], name: &str) -> Ran {
+    let names: Vec<String> = OUTPUTS.iter().map(|(_, end)| format!("{name}.{end}")).collect();
+    let flags = OUTPUTS.iter().zip(&names).flat_map(|((flag, _), name)| [*flag, name.as_str()]);
+    let args: Vec<&str> = [command].into_iter().chain(words.iter().copied()).chain(flags).collect();
+    let ran = skidconv(folder, &args);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    ran
+}
+
 /// A path as an argument.
 pub fn text(path: &Path) -> &str {
     path.to_str().unwrap()

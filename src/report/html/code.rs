@@ -51,7 +51,7 @@ fn branch(listing: &Listing, parent: Option<usize>, column: usize, event: &Liste
         let source = header.and_then(|line| line.source.as_ref());
         let place =
             source.map(|s| format!(" · {}:{}", escape(basename(&s.file)), s.line)).unwrap_or_default();
-        let trips = inner.trips.map(|trips| format!(" · ×{}", words::trips(trips))).unwrap_or_default();
+        let trips = inner.trips.map(|trips| format!(" · {}", words::trips(&trips))).unwrap_or_default();
         let (before, after) = inner.weight.get(column).copied().unwrap_or_default();
         let _ = write!(
             html,
@@ -66,7 +66,7 @@ fn branch(listing: &Listing, parent: Option<usize>, column: usize, event: &Liste
 
 fn instructions(listing: &Listing, column: usize, event: &ListedEvent) -> String {
     let mut html = String::from(
-        "<div class=code><table><thead><tr><th class=n>before<th class=n>after<th><th class=n>90 % interval<th>how<th>\
+        "<div class=code><table><thead><tr><th class=n>before<th class=n>after<th><th class=\"n side\">90 % interval<th class=side>how<th>\
          <th class=n>address<th>instruction<th>source</thead><tbody>",
     );
     let scale = scale(listing, column, event);
@@ -101,7 +101,7 @@ fn row(listing: &Listing, ix: usize, (column, event, scale): (usize, &ListedEven
     let cell = &line.cells[column];
     let (all_before, all_after) = (event.before.max(1) as f64, event.after.max(1) as f64);
     let (before, after) = (cell.before as f64 / all_before, cell.after as f64 / all_after);
-    let (low, high) = (cell.low / all_after, cell.high / all_after);
+    let (low, high) = (cell.low / all_after, (cell.high / all_after).min(1.0));
     let known = cell.low < cell.high && high >= 5e-4;
     let shown = |weight: u64, share: f64| if weight > 0 { percent(share) } else { String::new() };
     let held = cell.before + cell.after > 0;
@@ -113,7 +113,7 @@ fn row(listing: &Listing, ix: usize, (column, event, scale): (usize, &ListedEven
     };
     let how = if held { words::brief(cell.verdict) } else { "" };
     format!(
-        "<tr><td class=n>{}</td><td class=n>{}</td><td>{bars}</td><td class=\"n dim\">{interval}</td><td class=dim>{how}</td>\
+        "<tr><td class=n>{}</td><td class=n>{}</td><td>{bars}</td><td class=\"n dim side\">{interval}</td><td class=\"dim side\">{how}</td>\
          <td class=m>{}</td><td class=a>{:x}</td><td class=t style=\"--heat:{:.2}\">{}</td>",
         shown(cell.before, before),
         shown(cell.after, after),
@@ -136,7 +136,7 @@ fn margin(listing: &Listing, ix: usize, column: usize, event: &ListedEvent) -> S
         let _ = write!(html, "<span class=\"on d{}{top}{end}\"></span>", depth + 1);
     }
     if let Some(l) = listing.loops.iter().find(|l| l.header == ix) {
-        let trips = l.trips.map(|trips| format!("×{} ", words::trips(trips))).unwrap_or_default();
+        let trips = l.trips.map(|trips| format!("{} ", words::trips(&trips))).unwrap_or_default();
         let after = l.weight.get(column).map_or(0, |weight| weight.1);
         let _ = write!(html, "<q>{trips}{}</q>", percent(after as f64 / event.after.max(1) as f64));
     }

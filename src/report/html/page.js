@@ -5,7 +5,8 @@ const pick = (n) => {
   for (const part of document.querySelectorAll("[data-of]")) part.hidden = part.dataset.of !== n;
 };
 for (const tab of document.querySelectorAll(".tabs button")) tab.onclick = () => pick(tab.dataset.event);
-if (document.querySelector(".tabs button")) pick(document.querySelector(".tabs button").dataset.event);
+const start = document.querySelector(".tabs [data-start]") || document.querySelector(".tabs button");
+if (start) pick(start.dataset.event);
 document.getElementById("theme").onclick = () => {
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
@@ -22,7 +23,7 @@ for (const head of document.querySelectorAll("th[data-sort]")) head.onclick = ()
 for (const search of document.querySelectorAll("input[type=search]")) search.oninput = () => {
   const words = search.value.toLowerCase(), table = document.getElementById(search.dataset.table);
   table.classList.toggle("all", words !== "");
-  for (const row of table.tBodies[0].rows) row.hidden = !row.textContent.toLowerCase().includes(words);
+  for (const row of table.tBodies[0].rows) row.hidden = !(row.textContent + row.cells[0].title).toLowerCase().includes(words);
 };
 for (const button of document.querySelectorAll("button[data-all]")) button.onclick = () => {
   document.getElementById(button.dataset.all).classList.add("all");

@@ -1,6 +1,6 @@
 //! What a reader must find on the page.
 
-use super::super::listing::{Cell, Line, ListedEvent, ListedLoop, SourceLine};
+use super::super::listing::{Cell, Line, ListedEvent, ListedLoop, SourceLine, Trips};
 use super::super::{Bin, Class, Model, NamelessImage, Verdict};
 use super::*;
 
@@ -67,7 +67,7 @@ fn listing() -> Listing {
         lines: vec![line],
         loops: vec![ListedLoop {
             depth: 1,
-            trips: Some(25.04),
+            trips: Some(Trips { value: 25.04, low: 21.3, high: 30.0 }),
             weight: vec![(10, 30)],
             ..Default::default()
         }],

@@ -114,7 +114,7 @@ fn regions_without_a_posterior_are_named() {
     ];
     let text = plain(&report);
     assert!(
-        text.contains("bad, 500 samples: flow conservation only, chains did not mix (R-hat 1.32)"),
+        text.contains("bad, 500 samples: flow conservation only (chains did not mix, R-hat 1.32)"),
         "{text}"
     );
     assert!(!text.contains("good") && !text.contains("small"));
