@@ -1,7 +1,11 @@
 //! The command line: options in, files, a report and an exit code out. 0 done, 1 bad input or I/O, 2 usage.
 
 mod bars;
+#[cfg(target_os = "linux")]
+mod calibrating;
 mod cli;
+#[cfg(target_os = "linux")]
+mod recording;
 mod terminal;
 
 use anyhow::Context;
@@ -19,7 +23,7 @@ const WIDE: usize = 180;
 
 fn main() -> ExitCode {
     match act(cli::Cli::parse().into_action()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         // The reader has what it wanted.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -30,8 +34,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn act(action: Action) -> anyhow::Result<()> {
-    match action {
+fn act(action: Action) -> anyhow::Result<ExitCode> {
+    let done = match action {
+        #[cfg(target_os = "linux")]
+        Action::Record(plan) => return recording::record(&plan),
+        #[cfg(target_os = "linux")]
+        Action::Calibrate(time, folder) => calibrating::calibrate(time, &folder),
         Action::Write { options, quiet } => write(&options, quiet),
         Action::Report { options, show, functions, missing } => {
             let report = pipeline::run(&options, &bars::Bars::new(false))?.report;
@@ -50,7 +58,8 @@ fn act(action: Action) -> anyhow::Result<()> {
         Action::Completions(shell) => Ok(cli::generate::completions(shell)?),
         Action::Man(folder) => cli::generate::man(&folder)
             .with_context(|| format!("cannot write manual pages: {}", folder.display())),
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 /// Where an output has the standard output, the report goes to the standard error.

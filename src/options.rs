@@ -53,6 +53,8 @@ pub struct Options {
     pub solver: Solver,
     /// Mean skid in cycles, ≥ 0; `None` to estimate it.
     pub skid: Option<f64>,
+    /// Folder of calibrations, one per kind of processor; `None` to use none.
+    pub calibrations: Option<PathBuf>,
     /// Equal seeds give equal bytes.
     pub seed: u64,
     /// Threads to solve with, ≥ 1; `None` for one per processor.

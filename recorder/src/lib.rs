@@ -6,4 +6,27 @@
 #![cfg(target_os = "linux")]
 #![deny(missing_docs, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
+// in the order in which a recording passes them
+pub mod plan;
+pub mod names;
+mod units;
+mod periods;
+mod choice;
+mod open;
+mod random;
+mod session;
+pub mod calibrate;
 pub mod sys;
+pub mod records;
+mod running;
+mod file;
+mod survey;
+mod features;
+mod build_ids;
+mod machine;
+mod error;
+
+pub use choice::has_counters;
+pub use error::Error;
+pub use machine::Machine;
+pub use session::{Summary, run};

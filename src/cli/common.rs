@@ -94,6 +94,9 @@ pub struct Solving {
     /// Mean skid, instead of estimating it
     #[arg(long, value_name = "CYCLES", value_parser = cycles)]
     skid: Option<f64>,
+    /// Use no measurements of `skidconv calibrate`
+    #[arg(long)]
+    no_calibration: bool,
     /// Equal seeds give equal bytes, on any number of threads
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -151,7 +154,15 @@ impl Solving {
         options.correct = true;
         options.solver = self.solver;
         (options.skid, options.seed) = (self.skid, self.seed);
+        options.calibrations = if self.no_calibration { None } else { calibrations() };
     }
+}
+
+/// Where measurements of processors are kept, as the XDG Base Directory Specification has it.
+pub fn calibrations() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = set("XDG_DATA_HOME").or_else(|| Some(set("HOME")?.join(".local/share")))?;
+    Some(data.join("skidconv/calibrations"))
 }
 
 fn cycles(text: &str) -> Result<f64, String> {

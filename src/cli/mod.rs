@@ -1,10 +1,14 @@
 //! The command line's types, one file per command, and their conversion into an [`Action`].
 
+#[cfg(target_os = "linux")]
+mod calibrate;
 mod common;
 mod diff;
 mod fix;
 pub mod generate;
 mod ibs;
+#[cfg(target_os = "linux")]
+mod record;
 mod report;
 mod stat;
 
@@ -67,6 +71,20 @@ enum Command {
     /// stand beside them.
     #[command(after_help = ibs::EXAMPLE, after_long_help = ibs::EXAMPLE)]
     Ibs(ibs::Ibs),
+    /// Record a program, a process or the machine
+    ///
+    /// Counts cycles and instructions, or cpu-clock where there are no hardware counters, and writes a perf.data that perf
+    /// reads as well. The exit code is the program's; 127 if it was not found, 126 if it cannot run, 1 if the recording failed.
+    #[cfg(target_os = "linux")]
+    #[command(after_help = record::EXAMPLE, after_long_help = record::EXAMPLE)]
+    Record(record::Record),
+    /// Measure the skid of this machine, for `fix` to start from
+    ///
+    /// Samples loops whose counts are known with each event that the machine has, and stores what that says of processors of
+    /// this kind. `fix`, `report`, `annotate` and `diff` use it on recordings that name such a processor.
+    #[cfg(target_os = "linux")]
+    #[command(after_help = calibrate::EXAMPLE, after_long_help = calibrate::EXAMPLE)]
+    Calibrate(calibrate::Calibrate),
     /// Write a shell's completions to standard output
     Completions(generate::Completions),
     /// Write the manual pages into a folder
@@ -126,6 +144,12 @@ pub enum Action {
         /// How.
         tables: Tables,
     },
+    /// Record.
+    #[cfg(target_os = "linux")]
+    Record(Box<skidconv_recorder::plan::Plan>),
+    /// Measure the skid of this machine: how long each loop runs, and where the result goes.
+    #[cfg(target_os = "linux")]
+    Calibrate(std::time::Duration, std::path::PathBuf),
     /// Write a shell's completions.
     Completions(clap_complete::Shell),
     /// Write manual pages into a folder.
@@ -143,6 +167,10 @@ impl Cli {
             Command::Diff(diff) => diff.action(),
             Command::Stat(stat) => Ok(stat.action()),
             Command::Ibs(ibs) => ibs.action(),
+            #[cfg(target_os = "linux")]
+            Command::Record(record) => record.action(),
+            #[cfg(target_os = "linux")]
+            Command::Calibrate(calibrate) => calibrate.action(),
             Command::Completions(of) => Ok(Action::Completions(of.shell)),
             Command::Man(into) => into.action(),
         };

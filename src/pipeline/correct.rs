@@ -11,11 +11,13 @@ use crate::code::Program;
 use crate::export::Intervals;
 use crate::image::Location;
 use crate::options::Options;
-use crate::perfdata::{AttrIx, PerfFile};
+use crate::perfdata::{self, AttrIx, PerfFile};
 use crate::progress::Progress;
 use crate::report::listing::Trips;
 use crate::report::{self, Class, Verdict};
-use crate::solve::{Settings, Solved};
+use crate::skid::Calibration;
+use crate::skid::calibration::EventSkid;
+use crate::solve::{Known, Settings, Solved};
 
 /// Why an event stays.
 pub(super) const UNREAD: &str = "none of its code could be read";
@@ -99,7 +101,10 @@ pub fn correct(
         return correction;
     }
     let program = linking::link(survey);
-    let desk = Desk { survey, program: &program, kinds: &kinds };
+    let calibration = calibration(file, options);
+    let of = |attr: &perfdata::Attr| calibration.as_ref().and_then(|known| known.event(&attr.name));
+    let known: Vec<Option<&EventSkid>> = file.attrs().iter().map(of).collect();
+    let desk = Desk { survey, program: &program, kinds: &kinds, known: &known };
     let evidence = desk.evidence();
     if evidence.retired.is_empty() && evidence.time.is_none() {
         active
@@ -107,11 +112,16 @@ pub fn correct(
             .for_each(|&ix| correction.events[ix].reason = without_evidence(&kinds, survey, ix).into());
         return correction;
     }
-    let settings = Settings { solver: options.solver, skid: options.skid, seed: options.seed };
+    let time = (0..kinds.len()).find(|&ix| kinds[ix].class == Class::Time).and_then(|ix| known[ix]);
+    let known = Known {
+        late: time.and_then(|event| event.late),
+        cycles: calibration.as_ref().and_then(Calibration::cycles),
+    };
+    let settings = Settings { solver: options.solver, skid: options.skid, seed: options.seed, known };
     let solved = crate::solve::solve(&program, &evidence, &settings, progress);
     watch(&program, &solved);
     if !solved.answers.is_empty() && active.iter().any(|&e| kinds[e].class != Class::Time) {
-        correction.model = Some(verdicts::model(&solved, options));
+        correction.model = Some(verdicts::model(&solved, options, known.cycles.is_some()));
     }
     for (region, answer) in solved.answers.iter().enumerate() {
         correction
@@ -129,6 +139,12 @@ pub fn correct(
         desk.conclude(event, &solved, &mut correction);
     }
     correction
+}
+
+/// What was measured of the processor that the recording is from.
+fn calibration(file: &PerfFile, options: &Options) -> Option<Calibration> {
+    let cpuid = file.features().cpu_id.as_deref().filter(|cpuid| !cpuid.is_empty())?;
+    Calibration::load(options.calibrations.as_deref()?, cpuid)
 }
 
 fn first_outcome(kind: &Kind) -> Outcome {
@@ -160,4 +176,6 @@ pub(super) struct Desk<'a> {
     pub(super) program: &'a Program,
     /// Per event.
     pub(super) kinds: &'a [Kind],
+    /// Per event, what was measured of it on such a processor.
+    pub(super) known: &'a [Option<&'a EventSkid>],
 }

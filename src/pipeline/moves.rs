@@ -77,7 +77,8 @@ impl Desk<'_> {
         let mut reported = vec![0.0; region.nodes.len()];
         rows.iter().for_each(|r| reported[r.node] += r.weight);
         if kind.class == Class::Time {
-            let second = lag::second(self.program, &self.folded(event.0 as usize));
+            let known = self.known[event.0 as usize].map(|known| known.second);
+            let second = lag::second(self.program, &self.folded(event.0 as usize)).or(known).unwrap_or(0.0);
             return (by_waiting(region, &answer.rates, solved.reporting, second, &reported), None);
         }
         if kind.class == Class::Occurrence {

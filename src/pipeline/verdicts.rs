@@ -11,7 +11,7 @@ use crate::report::{self, Class, Verdict};
 use crate::solve::{Answer, Solved};
 
 /// What is told of the skid that was found.
-pub(super) fn model(solved: &Solved, options: &Options) -> report::Model {
+pub(super) fn model(solved: &Solved, options: &Options, measured: bool) -> report::Model {
     let interval = options.skid.is_none().then(|| [solved.skid.quantile(0.05), solved.skid.quantile(0.95)]);
     let skid = &solved.skid;
     let bin = |(edges, &share): (&[usize], &f64)| report::Bin {
@@ -23,6 +23,7 @@ pub(super) fn model(solved: &Solved, options: &Options) -> report::Model {
         skid_cycles: skid.mean(),
         interval,
         late: Some(solved.reporting.late),
+        measured: measured && options.skid.is_none(),
         distribution: skid.edges.windows(2).zip(&skid.weights).map(bin).collect(),
     }
 }
@@ -83,5 +84,8 @@ impl Desk<'_> {
             (Class::Time, _) => "its samples stand on the instructions waited for already".into(),
             _ => kind.reason.into(),
         };
+        if kind.class == Class::Time && self.known[event].is_some() {
+            outcome.reason += "; how far before was measured on such a processor";
+        }
     }
 }

@@ -53,7 +53,8 @@ fn model(model: &Model) -> String {
         Some(false) => ", reported on the instruction waited for",
         None => "",
     };
-    format!("skid {:.1} cycles{}{late}", model.skid_cycles, interval.unwrap_or_default())
+    let measured = if model.measured { ", sought around what was measured on such a processor" } else { "" };
+    format!("skid {:.1} cycles{}{late}{measured}", model.skid_cycles, interval.unwrap_or_default())
 }
 
 fn event(event: &EventReport, corrected: bool, style: &Style) -> String {

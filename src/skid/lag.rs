@@ -13,9 +13,9 @@ const LEAST_SAMPLES: f64 = 50.0;
 /// A smaller share two behind is what the second instruction may take itself.
 const LEAST_SHARE: f64 = 0.1;
 
-/// Probability that a report of time stands two instructions behind the one waited for rather than one; 0 where no divide
-/// tells.
-pub fn second(program: &Program, time: &Folded) -> f64 {
+/// Probability that a report of time stands two instructions behind the one waited for rather than one; `None` where no
+/// divide tells.
+pub fn second(program: &Program, time: &Folded) -> Option<f64> {
     let (mut one, mut two) = (0.0, 0.0);
     for (f, (_, function)) in program.functions.iter().enumerate() {
         for (ix, triple) in function.insts.windows(3).enumerate() {
@@ -27,8 +27,11 @@ pub fn second(program: &Program, time: &Folded) -> f64 {
             }
         }
     }
-    let share = two / f64::max(one + two, 1.0);
-    if one + two < LEAST_SAMPLES || share < LEAST_SHARE { 0.0 } else { share }
+    if one + two < LEAST_SAMPLES {
+        return None;
+    }
+    let share = two / (one + two);
+    Some(if share < LEAST_SHARE { 0.0 } else { share })
 }
 
 fn divides(inst: &Inst) -> bool {
@@ -49,7 +52,7 @@ mod tests {
     use crate::skid::folded::Counts;
 
     /// `div %rcx; add $1,%rcx; add %rax,%r8; nop; ret` with these samples on each.
-    fn with(samples: [f64; 4]) -> f64 {
+    fn with(samples: [f64; 4]) -> Option<f64> {
         let code = vec![0x48, 0xf7, 0xf1, 0x48, 0x83, 0xc1, 0x01, 0x49, 0x01, 0xc0, 0x90, 0xc3];
         let function = explore(&Bytes(0, code), 0..12, &[]);
         let program = Program::link(vec![(0, function)], &NoStubs, &[], false);
@@ -59,12 +62,12 @@ mod tests {
 
     #[test]
     fn samples_two_behind_a_divide_are_its_own() {
-        assert!((with([0.0, 60.0, 40.0, 3.0]) - 0.4).abs() < 1e-9);
+        assert!((with([0.0, 60.0, 40.0, 3.0]).unwrap() - 0.4).abs() < 1e-9);
     }
 
     #[test]
     fn a_few_samples_two_behind_or_few_in_all_tell_nothing() {
-        assert_eq!(with([0.0, 95.0, 5.0, 0.0]), 0.0);
-        assert_eq!(with([0.0, 6.0, 4.0, 0.0]), 0.0);
+        assert_eq!(with([0.0, 95.0, 5.0, 0.0]), Some(0.0));
+        assert_eq!(with([0.0, 6.0, 4.0, 0.0]), None);
     }
 }

@@ -9,6 +9,7 @@
 //! average; what stands at the head when the interrupt arrives, or the one after it, is reported. See [`kernel`].
 
 pub mod assemble;
+pub mod calibration;
 pub mod circulation;
 pub mod classes;
 mod components;
@@ -24,6 +25,7 @@ pub mod region;
 pub mod reporting;
 pub mod sparse;
 
+pub use calibration::Calibration;
 pub use circulation::{Circulation, Rates};
 pub use hold::Holds;
 pub use kernel::{Kernel, Skid};

@@ -28,10 +28,15 @@ const IN_ALL: f64 = 0.05;
 /// Less evidence decides nothing.
 const LEAST_EVIDENCE: f64 = 5.0;
 
-/// How the file's interrupts report, from the samples of its `time` event and of all its `events`. Without evidence the
-/// address is taken to be late, which it is on most processors.
-pub fn decide(program: &Program, time: Option<&Folded>, events: &[&Folded]) -> Reporting {
-    let late = time.and_then(|t| is_late(program, t)).unwrap_or(true);
+/// How the file's interrupts report, from the samples of its `time` event and of all its `events`. Without evidence it is
+/// what is `known` of the processor; or else the address is taken to be late, which it is on most.
+pub fn decide(
+    program: &Program,
+    time: Option<&Folded>,
+    events: &[&Folded],
+    known: Option<bool>,
+) -> Reporting {
+    let late = time.and_then(|t| is_late(program, t)).or(known).unwrap_or(true);
     let fused = is_fused(program, events);
     Reporting { late, fused, fused_constants: fused && are_constants_fused(program, events) }
 }
@@ -170,7 +175,7 @@ mod tests {
         let program = Program::link(vec![(0, function)], &NoStubs, &[], false);
         let weight = samples.iter().enumerate().map(|(ix, n)| ((0, ix), n * 7.0)).collect();
         let time = Folded { weight, period: 7.0, counts: Counts::Instructions, exact: false };
-        decide(&program, Some(&time), &[&time])
+        decide(&program, Some(&time), &[&time], None)
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::diagnose::quantile;
 use super::group::Group;
 use super::solver::Solver;
+use crate::skid::calibration::Spread;
 use crate::skid::folded::Folded;
 use crate::skid::hold::Reporting;
 use crate::skid::kernel::Walk;
@@ -17,6 +18,17 @@ pub struct Settings {
     pub skid: Option<f64>,
     /// Equal seeds give equal answers, whatever the number of threads.
     pub seed: u64,
+    /// What is known of the processor.
+    pub known: Known,
+}
+
+/// What was measured of the processor before, where it was.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    /// Whether the address reported is one late.
+    pub late: Option<bool>,
+    /// The skid.
+    pub cycles: Option<Spread>,
 }
 
 /// The samples to learn from.

@@ -38,7 +38,7 @@ mod floor;
 mod settle;
 mod whole;
 
-pub use answer::{Answer, Evidence, Settings, Solved};
+pub use answer::{Answer, Evidence, Known, Settings, Solved};
 pub use group::{Group, prepare};
 pub use solver::Solver;
 pub use whole::{solve, solve_all};

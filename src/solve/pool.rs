@@ -11,6 +11,7 @@ use super::group::Group;
 use super::levenberg::{Mode, descend};
 use super::posterior::{Posterior, Trust};
 use crate::skid::Skid;
+use crate::skid::calibration::Spread;
 use crate::skid::likelihood::Prediction;
 
 /// Length of a tick, cycles.
@@ -22,10 +23,10 @@ const MEDIANS: std::ops::Range<f64> = 3.0..120.0;
 const MEDIAN_STEP: f64 = 1.15;
 /// Standard deviations of the logarithm tried.
 const WIDTHS: [f64; 4] = [0.15, 0.3, 0.6, 1.0];
-/// Skid is lognormal around so many cycles …
-const TYPICAL: f64 = 40.0;
-/// … with this deviation of its logarithm, before anything is seen.
-const DEVIATION: f64 = 0.8;
+/// Skid is lognormal around so many cycles, with this deviation of its logarithm, before anything is seen.
+const TYPICAL: Spread = Spread { median: 40.0, deviation: 0.8 };
+/// How far the median of a recording may be from the one measured on the same kind of processor.
+const MEASURED: f64 = 0.3;
 /// Standard deviation of branch logits around the flow while skids are compared.
 const HELD: f64 = 0.3;
 /// Flow and skid are fitted in turns.
@@ -42,10 +43,18 @@ struct Shape {
     energy: f64,
 }
 
-/// The file's skid, and each group's parameters near its flow under it.
-pub fn pool(groups: &[&Group], given: Option<f64>, trust: Trust) -> (Skid, Vec<Vec<f64>>) {
+/// The file's skid, and each group's parameters near its flow under it: the skid as `given`, or sought around what was
+/// `measured` on such a processor, or around what is typical.
+pub fn pool(
+    groups: &[&Group],
+    given: Option<f64>,
+    measured: Option<Spread>,
+    trust: Trust,
+) -> (Skid, Vec<Vec<f64>>) {
     let mut skid = Skid::broad(TICK, LONGEST);
-    let shapes = given.map_or_else(|| all(&skid), |cycles| vec![shape(&skid, cycles, WIDTHS[0])]);
+    let around = measured.map_or(TYPICAL, |spread| Spread { deviation: MEASURED, ..spread });
+    let one = |cycles| vec![shape(&skid, cycles, WIDTHS[0], around)];
+    let shapes = given.map_or_else(|| all(&skid, around), one);
     let held = Trust { prior: HELD, ..trust };
     let mut near: Vec<Vec<f64>> = groups.iter().map(|g| g.start().to_vec()).collect();
     for round in 0..ROUNDS {
@@ -102,15 +111,18 @@ fn judge(group: &Group, prediction: &Prediction, skid: &Skid, shapes: &[Shape], 
     found.into_iter().map(|(energy, _)| energy / dispersion).collect()
 }
 
-fn all(skid: &Skid) -> Vec<Shape> {
+fn all(skid: &Skid, around: Spread) -> Vec<Shape> {
     let medians = std::iter::successors(Some(MEDIANS.start), |m| Some(m * MEDIAN_STEP));
     let medians: Vec<f64> = medians.take_while(|m| *m < MEDIANS.end).collect();
-    WIDTHS.iter().flat_map(|&width| medians.iter().map(move |&median| shape(skid, median, width))).collect()
+    WIDTHS
+        .iter()
+        .flat_map(|&width| medians.iter().map(move |&median| shape(skid, median, width, around)))
+        .collect()
 }
 
 /// A lognormal distribution over the bins of `skid`.
-fn shape(skid: &Skid, median: f64, width: f64) -> Shape {
-    let from_typical = (median / TYPICAL).ln() / DEVIATION;
+fn shape(skid: &Skid, median: f64, width: f64, around: Spread) -> Shape {
+    let from_typical = (median / around.median).ln() / around.deviation;
     let mass = |e: &[usize]| -> f64 {
         let density = |tick: usize| {
             let at = (tick as f64 + 0.5) * skid.tick;

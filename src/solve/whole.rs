@@ -25,7 +25,7 @@ const MOST_FREEDOM: usize = 150;
 /// Finds which address is reported, makes the groups and solves them.
 pub fn solve(program: &Program, evidence: &Evidence, settings: &Settings, progress: &dyn Progress) -> Solved {
     let events: Vec<_> = evidence.retired.iter().filter(|event| !event.exact).chain(&evidence.time).collect();
-    let reporting = reporting::decide(program, evidence.time.as_ref(), &events);
+    let reporting = reporting::decide(program, evidence.time.as_ref(), &events, settings.known.late);
     // time alone tells where cycles went; how often anything ran is only wanted to share them out where ways meet
     let solver = if evidence.retired.is_empty() { Solver::Flow } else { settings.solver };
     let groups = prepare(program, evidence, reporting, solver);
@@ -38,7 +38,7 @@ pub fn solve_all(groups: &[Group], settings: &Settings, progress: &dyn Progress)
     progress.start(Stage::Solve, groups.len() as u64);
     let worthy: Vec<usize> = (0..groups.len()).filter(|&ix| worth(&groups[ix], settings)).collect();
     let members: Vec<&Group> = worthy.iter().map(|&ix| &groups[ix]).collect();
-    let (skid, near) = pool::pool(&members, settings.skid, TRUST);
+    let (skid, near) = pool::pool(&members, settings.skid, settings.known.cycles, TRUST);
     let near: BTreeMap<usize, Vec<f64>> = worthy.into_iter().zip(near).collect();
     let bench = Bench { settings, skid: &skid, trust: TRUST, samples: groups.iter().map(samples).sum() };
     let answer = |ix: usize| {

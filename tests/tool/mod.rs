@@ -23,8 +23,14 @@ impl Ran {
 
 /// Runs skidconv in `folder`.
 pub fn skidconv(folder: &Path, args: &[&str]) -> Ran {
-    let program = env!("CARGO_BIN_EXE_skidconv");
-    Ran::of(Command::new(program).current_dir(folder).args(args).output().unwrap())
+    Ran::of(command(folder, args).output().unwrap())
+}
+
+/// skidconv in `folder`, which is also where it keeps its data: what was measured of this machine changes no test.
+pub fn command(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_skidconv"));
+    command.current_dir(folder).args(args).env("XDG_DATA_HOME", folder);
+    command
 }
 
 /// Every output of `fix` and `convert`: its flag, and the end of its name.
@@ -70,7 +76,7 @@ pub fn has_perf() -> bool {
     })
 }
 
-fn perf_is_required() -> bool {
+pub fn perf_is_required() -> bool {
     std::env::var_os("SKIDCONV_REQUIRE_PERF").is_some()
 }
 

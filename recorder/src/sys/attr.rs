@@ -113,6 +113,13 @@ impl Attr {
         flags.bits() | u64::from(self.precise & 3) << PRECISE_SHIFT
     }
 
+    /// The bytes of the kernel's structure, which begins with `u32 type, size`.
+    pub fn bytes(&self) -> Vec<u8> {
+        let attr = self.raw();
+        // SAFETY: the structure is initialised, has no padding, and lives until its bytes are copied.
+        unsafe { std::slice::from_raw_parts((&raw const attr).cast::<u8>(), size_of_val(&attr)) }.to_vec()
+    }
+
     /// The kernel's structure.
     pub(super) fn raw(&self) -> perf_event_attr {
         let mut attr = perf_event_attr { size: size_of::<perf_event_attr>() as u32, ..Default::default() };

@@ -7,6 +7,8 @@ mod attr;
 mod bits;
 mod clock;
 mod event;
+pub mod loops;
+mod process;
 mod ring;
 #[cfg(test)]
 mod tests;
@@ -16,8 +18,10 @@ pub use attr::{Access, Attr, Rate, Source};
 pub use bits::{Branches, Fields, Flags, ReadFormat};
 pub use clock::{Clock, now};
 pub use event::{Cpu, Event, Thread};
+pub use loops::Loop;
+pub use process::{Launch, announce_on, hurry, raise_file_limit, terminate};
 pub use ring::{Ring, page_size};
-pub use wait::{Poll, Signals};
+pub use wait::{INTERRUPTS, Poll, Signals, is_news};
 
 /// The result of a call that gives -1 and `errno` where it fails.
 fn checked<T: PartialEq + From<i8>>(result: T) -> std::io::Result<T> {

@@ -22,6 +22,16 @@ impl Poll {
         self.0.clear();
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// No longer waits for the one at `place`.
     pub fn ignore(&mut self, place: usize) {
         self.0[place].fd = -1;
@@ -48,6 +58,14 @@ impl Poll {
     pub fn has_ended(&self, place: usize) -> bool {
         self.0[place].revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
     }
+}
+
+/// What ends a recording: Ctrl-C and being asked to end; and what tells that a child or the room for files has ended.
+pub const INTERRUPTS: [i32; 5] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD, libc::SIGXFSZ];
+
+/// Whether it is one that does not ask to end: of a child, or of room for files.
+pub fn is_news(signal: i32) -> bool {
+    matches!(signal, libc::SIGCHLD | libc::SIGXFSZ)
 }
 
 /// Signals that come as something to read instead of ending the program. They stay so until the thread ends.

@@ -1,0 +1,131 @@
+//! `record`: a program, a process or the machine in, a recording out.
+
+use super::Action;
+use clap::Args;
+use skidconv_recorder::names::{self, Wanted};
+use skidconv_recorder::plan::{Callchains, Plan, Target};
+use skidconv_recorder::sys::Rate;
+use std::ffi::OsString;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub const EXAMPLE: &str = "Example:
+  skidconv record -- ./prog               writes perf.data
+  skidconv record --randomize -c 1000003 -o p.data -- ./prog
+  skidconv fix perf.data";
+
+/// Bytes of stack that `perf record --call-graph dwarf` keeps.
+const STACK: u32 = 8192;
+
+#[derive(Args)]
+pub struct Record {
+    /// Events as `perf record -e` takes them: names, {groups}, modifiers; may be repeated [cycles and instructions]
+    #[arg(short, long, value_name = "EVENTS", value_parser = events)]
+    event: Vec<Events>,
+    /// A sample after so many events [a prime that suits each event]
+    #[arg(short, long, value_name = "N", value_parser = positive, conflicts_with = "freq")]
+    count: Option<u64>,
+    /// So many samples a second; the kernel adapts the interval
+    #[arg(short = 'F', long, value_name = "HZ", value_parser = positive)]
+    freq: Option<u64>,
+    /// Draw every interval afresh, so that no loop keeps step: from half the interval to one and a half
+    #[arg(long, conflicts_with = "freq")]
+    randomize: bool,
+    /// With --randomize: equal seeds draw equal intervals [a random one]
+    #[arg(long, value_name = "N", requires = "randomize")]
+    seed: Option<u64>,
+    /// The file to write; an earlier recording is kept as FILE.old
+    #[arg(short, long, value_name = "FILE", default_value = "perf.data")]
+    output: PathBuf,
+    /// Record this process, with all its threads
+    #[arg(short, long, value_name = "PID", conflicts_with_all = ["all_cpus", "command"])]
+    pid: Option<u32>,
+    /// Record the whole machine, as long as COMMAND runs if there is one
+    #[arg(short, long)]
+    all_cpus: bool,
+    /// Stop after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    duration: Option<Duration>,
+    /// With callchains: fp, dwarf, dwarf,BYTES or lbr
+    #[arg(long, value_name = "HOW", value_parser = callchains)]
+    call_graph: Option<Callchains>,
+    /// With callchains along frame pointers
+    #[arg(short, conflicts_with = "call_graph")]
+    g: bool,
+    /// With the last branches taken
+    #[arg(short = 'b', long, conflicts_with = "call_graph")]
+    branch_any: bool,
+    /// Fail where there are no hardware counters
+    #[arg(long)]
+    require_pmu: bool,
+    /// Pages of memory for records, per processor; a power of two
+    #[arg(short, long, value_name = "N", default_value_t = skidconv_recorder::plan::PAGES, value_parser = pages)]
+    mmap_pages: usize,
+    /// The program to run, with its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone)]
+struct Events(Vec<Vec<Wanted>>);
+
+impl Record {
+    pub fn action(self) -> Result<Action, &'static str> {
+        let command = (!self.command.is_empty()).then_some(self.command);
+        let target = match (self.pid, self.all_cpus, command) {
+            (Some(pid), ..) => Target::Process(pid),
+            (None, true, command) => Target::System(command),
+            (None, false, Some(command)) => Target::Command(command),
+            (None, false, None) => {
+                return Err("nothing to record: name a program behind --, a process with -p, or all with -a");
+            }
+        };
+        let mut plan = Plan::new(target, self.output);
+        plan.events = self.event.into_iter().flat_map(|events| events.0).collect();
+        plan.rate = self.count.map(Rate::Period).or(self.freq.map(Rate::Frequency));
+        plan.randomize = self.randomize.then(|| self.seed.unwrap_or_else(seed));
+        plan.callchains = self.call_graph.or(self.g.then_some(Callchains::FramePointers));
+        (plan.branches, plan.require_counters) = (self.branch_any, self.require_pmu);
+        (plan.duration, plan.pages) = (self.duration, self.mmap_pages);
+        plan.words = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+        Ok(Action::Record(Box::new(plan)))
+    }
+}
+
+/// Of the keys that the standard library makes from the system's randomness.
+fn seed() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+fn events(text: &str) -> Result<Events, String> {
+    names::parse(text).map(Events).map_err(|error| error.to_string())
+}
+
+fn positive(text: &str) -> Result<u64, String> {
+    text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "give a positive number".into())
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..1e9).contains(seconds));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "give seconds".into())
+}
+
+fn pages(text: &str) -> Result<usize, String> {
+    let pages = text.parse::<usize>().ok().filter(|pages| pages.is_power_of_two() && *pages <= 1 << 20);
+    pages.ok_or_else(|| "give a power of two up to 1048576".into())
+}
+
+fn callchains(text: &str) -> Result<Callchains, String> {
+    match text.split_once(',').unwrap_or((text, "")) {
+        ("fp", "") => Ok(Callchains::FramePointers),
+        ("lbr", "") => Ok(Callchains::BranchRecords),
+        ("dwarf", "") => Ok(Callchains::Dwarf(STACK)),
+        ("dwarf", size) => {
+            let size = size.parse::<u32>().ok().filter(|size| (8..65528).contains(size));
+            let size = size.ok_or("give 8 to 65527 bytes of stack")?;
+            Ok(Callchains::Dwarf(size.next_multiple_of(8).min(65520)))
+        }
+        _ => Err("give fp, dwarf, dwarf,BYTES or lbr".into()),
+    }
+}
