@@ -28,4 +28,5 @@ pub mod options;
 pub mod pipeline;
 pub mod progress;
 pub mod report;
+pub mod variance;
 pub mod stat;

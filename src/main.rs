@@ -3,10 +3,13 @@
 mod bars;
 #[cfg(target_os = "linux")]
 mod calibrating;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod calls;
 mod cli;
 #[cfg(target_os = "linux")]
 mod recording;
 mod terminal;
+mod vary;
 
 use anyhow::Context;
 use clap::Parser;
@@ -38,6 +41,9 @@ fn act(action: Action) -> anyhow::Result<ExitCode> {
     let done = match action {
         #[cfg(target_os = "linux")]
         Action::Record(plan) => return recording::record(&plan),
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Action::RecordCalls(wanted) => return calls::record(&wanted),
+        Action::Variance(wanted) => vary::show(&wanted),
         #[cfg(target_os = "linux")]
         Action::Calibrate(time, folder) => calibrating::calibrate(time, &folder),
         Action::Write { options, quiet } => write(&options, quiet),

@@ -5,7 +5,7 @@
 
 pub mod annotate;
 pub mod diff;
-mod format;
+pub(crate) mod format;
 pub mod html;
 pub mod ibs;
 pub mod listing;

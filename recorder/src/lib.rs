@@ -25,6 +25,8 @@ mod features;
 mod build_ids;
 mod machine;
 mod error;
+#[cfg(target_arch = "x86_64")]
+pub mod variance;
 
 pub use choice::has_counters;
 pub use error::Error;

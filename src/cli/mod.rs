@@ -10,10 +10,12 @@ mod ibs;
 #[cfg(target_os = "linux")]
 mod record;
 mod report;
+mod variance;
 mod stat;
 
 pub use ibs::Tables;
 pub use report::{Show, When};
+pub use variance::Variance;
 
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
 use skidconv::options::Options;
@@ -85,6 +87,11 @@ enum Command {
     #[cfg(target_os = "linux")]
     #[command(after_help = calibrate::EXAMPLE, after_long_help = calibrate::EXAMPLE)]
     Calibrate(calibrate::Calibrate),
+    /// Show how much calls of a function differ, and what to do about it
+    ///
+    /// In a recording of `skidconv record --variance`. Functions with much time and much variance are worth the effort.
+    #[command(after_help = variance::EXAMPLE, after_long_help = variance::EXAMPLE)]
+    Variance(Variance),
     /// Write a shell's completions to standard output
     Completions(generate::Completions),
     /// Write the manual pages into a folder
@@ -150,6 +157,11 @@ pub enum Action {
     /// Measure the skid of this machine: how long each loop runs, and where the result goes.
     #[cfg(target_os = "linux")]
     Calibrate(std::time::Duration, std::path::PathBuf),
+    /// Show variance among calls.
+    Variance(Box<Variance>),
+    /// Record calls.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    RecordCalls(crate::calls::Wanted),
     /// Write a shell's completions.
     Completions(clap_complete::Shell),
     /// Write manual pages into a folder.
@@ -171,6 +183,7 @@ impl Cli {
             Command::Record(record) => record.action(),
             #[cfg(target_os = "linux")]
             Command::Calibrate(calibrate) => calibrate.action(),
+            Command::Variance(variance) => Ok(variance.action()),
             Command::Completions(of) => Ok(Action::Completions(of.shell)),
             Command::Man(into) => into.action(),
         };

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 pub const EXAMPLE: &str = "Example:
   skidconv record -- ./prog               writes perf.data
+  skidconv record --variance -- ./prog    writes calls.jsonl, for skidconv variance
   skidconv record --randomize -c 1000003 -o p.data -- ./prog
   skidconv fix perf.data";
 
@@ -32,12 +33,12 @@ pub struct Record {
     /// Draw every interval afresh, so that no loop keeps step: from half the interval to one and a half
     #[arg(long, conflicts_with = "freq")]
     randomize: bool,
-    /// With --randomize: equal seeds draw equal intervals [a random one]
-    #[arg(long, value_name = "N", requires = "randomize")]
+    /// With --randomize or --variance: equal seeds draw equal intervals [a random one]
+    #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// The file to write; an earlier recording is kept as FILE.old
-    #[arg(short, long, value_name = "FILE", default_value = "perf.data")]
-    output: PathBuf,
+    /// The file to write; an earlier recording is kept as FILE.old [perf.data; with --variance calls.jsonl]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
     /// Record this process, with all its threads
     #[arg(short, long, value_name = "PID", conflicts_with_all = ["all_cpus", "command"])]
     pid: Option<u32>,
@@ -62,6 +63,17 @@ pub struct Record {
     /// Pages of memory for records, per processor; a power of two
     #[arg(short, long, value_name = "N", default_value_t = skidconv_recorder::plan::PAGES, value_parser = pages)]
     mmap_pages: usize,
+    /// Measure single calls of hot functions instead, for `skidconv variance`
+    #[cfg(target_arch = "x86_64")]
+    #[arg(long, conflicts_with_all = [
+        "event", "count", "freq", "randomize", "pid", "all_cpus", "duration", "call_graph", "g", "branch_any",
+        "require_pmu", "mmap_pages",
+    ])]
+    variance: bool,
+    /// With --variance: calls to measure, a second and running thread
+    #[cfg(target_arch = "x86_64")]
+    #[arg(long, value_name = "N", default_value_t = 60.0, value_parser = rate)]
+    rate: f64,
     /// The program to run, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -72,6 +84,13 @@ struct Events(Vec<Vec<Wanted>>);
 
 impl Record {
     pub fn action(self) -> Result<Action, &'static str> {
+        #[cfg(target_arch = "x86_64")]
+        if self.variance {
+            return self.of_calls();
+        }
+        if self.seed.is_some() && !self.randomize {
+            return Err("--seed is for --randomize and --variance");
+        }
         let command = (!self.command.is_empty()).then_some(self.command);
         let target = match (self.pid, self.all_cpus, command) {
             (Some(pid), ..) => Target::Process(pid),
@@ -81,7 +100,7 @@ impl Record {
                 return Err("nothing to record: name a program behind --, a process with -p, or all with -a");
             }
         };
-        let mut plan = Plan::new(target, self.output);
+        let mut plan = Plan::new(target, self.output.unwrap_or_else(|| "perf.data".into()));
         plan.events = self.event.into_iter().flat_map(|events| events.0).collect();
         plan.rate = self.count.map(Rate::Period).or(self.freq.map(Rate::Frequency));
         plan.randomize = self.randomize.then(|| self.seed.unwrap_or_else(seed));
@@ -90,6 +109,19 @@ impl Record {
         (plan.duration, plan.pages) = (self.duration, self.mmap_pages);
         plan.words = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
         Ok(Action::Record(Box::new(plan)))
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn of_calls(self) -> Result<Action, &'static str> {
+        if self.command.is_empty() {
+            return Err("no program to measure: name it behind --");
+        }
+        Ok(Action::RecordCalls(crate::calls::Wanted {
+            command: self.command,
+            output: self.output.unwrap_or_else(|| "calls.jsonl".into()),
+            rate: self.rate,
+            seed: self.seed.unwrap_or_else(seed),
+        }))
     }
 }
 
@@ -104,6 +136,12 @@ fn events(text: &str) -> Result<Events, String> {
 
 fn positive(text: &str) -> Result<u64, String> {
     text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "give a positive number".into())
+}
+
+#[cfg(target_arch = "x86_64")]
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate| (0.1..=1e5).contains(rate));
+    rate.ok_or_else(|| "give a number from 0.1 to 100000".into())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -15,7 +15,7 @@ use super::locate::{Missing, SearchPath};
 use super::name::{ImageName, NameKind};
 use super::plt::{Plt, PltTarget};
 use super::symtab::{Binding, Table, symbols};
-use super::unwind::{RowId, Unwind};
+use super::unwind::{CallerRules, RowId, Unwind};
 
 /// Whether an image's code can be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,6 +180,11 @@ impl Image {
     /// Which unwind rules hold at an address: equal ids of one image mean equal rules.
     pub fn unwind_row(&self, at: Svma) -> Option<RowId> {
         self.unwind()?.row(at)
+    }
+
+    /// How to get from an address to its caller.
+    pub fn caller(&self, at: Svma, return_register: u16) -> Option<CallerRules> {
+        self.unwind()?.caller(at, return_register)
     }
 
     /// The function that other files reach by a name.

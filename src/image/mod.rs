@@ -17,6 +17,7 @@ mod mapping;
 mod name;
 mod overlay;
 mod plt;
+mod running;
 mod source;
 mod space;
 mod split;
@@ -39,10 +40,11 @@ pub use locate::{Missing, SearchPath, hex};
 pub use mapping::{Mapped, Mapping, MappingIx, When};
 pub use name::{ImageName, NameKind};
 pub use plt::PltTarget;
+pub use running::{Place, Running};
 pub use space::{AddressSpaces, Era, Eras};
 pub use symbols::{SourceFrame, Symbol, Symbolizer, Wholesym, demangle};
 pub use text::SourceText;
-pub use unwind::RowId;
+pub use unwind::{CallerRules, RowId};
 
 /// Which binary: an index into [`Images`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

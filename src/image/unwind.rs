@@ -20,6 +20,17 @@ use super::elf::{Class, Elf};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowId(pub u32);
 
+/// How to get from a place to the caller: `cfa = register + offset`, and what was saved at `cfa + offset`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallerRules {
+    /// The register, by its DWARF number, and the offset that make the canonical frame address.
+    pub cfa: (u16, i64),
+    /// Registers and where they were saved, from the canonical frame address.
+    pub saved: Vec<(u16, i64)>,
+    /// Nobody called: the outermost frame.
+    pub is_last: bool,
+}
+
 /// The unwind table of one image.
 #[derive(Debug)]
 pub struct Unwind {
@@ -100,6 +111,29 @@ impl Unwind {
         let table = self.table(*offset)?;
         let ix = table.partition_point(|(range, _)| range.start <= at).checked_sub(1)?;
         table[ix].0.contains(&at).then_some(table[ix].1)
+    }
+
+    /// How to get to the caller from an address; `None` where nothing is known, or where it takes an expression.
+    pub fn caller(&self, at: Svma, return_register: u16) -> Option<CallerRules> {
+        let ix = self.entries.partition_point(|(range, _)| range.start <= at).checked_sub(1)?;
+        let (range, offset) = &self.entries[ix];
+        if !range.contains(&at) {
+            return None;
+        }
+        let section = self.section();
+        let fde = section.fde_from_offset(&self.bases, (*offset).into(), EhFrame::cie_from_offset).ok()?;
+        let mut context = UnwindContext::new();
+        let row = fde.unwind_info_for_address(&section, &self.bases, &mut context, at.0).ok()?;
+        let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else { return None };
+        let mut rules = CallerRules { cfa: (register.0, *offset), saved: Vec::new(), is_last: false };
+        for (saved, rule) in row.registers() {
+            match rule {
+                RegisterRule::Offset(offset) => rules.saved.push((saved.0, *offset)),
+                RegisterRule::Undefined if saved.0 == return_register => rules.is_last = true,
+                _ => {}
+            }
+        }
+        Some(rules)
     }
 
     fn section(&self) -> EhFrame<Slice<'_>> {

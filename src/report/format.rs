@@ -20,27 +20,27 @@ impl Default for Style {
 }
 
 impl Style {
-    pub(super) fn columns(&self) -> usize {
+    pub(crate) fn columns(&self) -> usize {
         self.width.max(60)
     }
 
-    pub(super) fn bold(&self, text: &str) -> String {
+    pub(crate) fn bold(&self, text: &str) -> String {
         self.paint(text, "1")
     }
 
-    pub(super) fn dim(&self, text: &str) -> String {
+    pub(crate) fn dim(&self, text: &str) -> String {
         self.paint(text, "2")
     }
 
-    pub(super) fn alarm(&self, text: &str) -> String {
+    pub(crate) fn alarm(&self, text: &str) -> String {
         self.paint(text, "33")
     }
 
-    pub(super) fn hot(&self, text: &str) -> String {
+    pub(crate) fn hot(&self, text: &str) -> String {
         self.paint(text, "1;31")
     }
 
-    pub(super) fn loops(&self, text: &str) -> String {
+    pub(crate) fn loops(&self, text: &str) -> String {
         self.paint(text, "36")
     }
 
@@ -53,7 +53,7 @@ impl Style {
 }
 
 /// `1234567` → `1,234,567`.
-pub(super) fn count(n: u64) -> String {
+pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -66,17 +66,17 @@ pub(super) fn count(n: u64) -> String {
 }
 
 /// `1 sample`, `2 samples`.
-pub(super) fn counted(n: u64, noun: &str) -> String {
+pub(crate) fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
 /// A share, 0 to 1, as per cent; a dash for what is not a number.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     if share.is_finite() { format!("{:.1}%", share * 100.0) } else { "–".into() }
 }
 
 /// A clean name of at most `width` characters, cut in the middle, where C++ names differ least.
-pub(super) fn fit(name: &str, width: usize) -> String {
+pub(crate) fn fit(name: &str, width: usize) -> String {
     let chars: Vec<char> = plain(name).chars().collect();
     if chars.len() <= width {
         return chars.into_iter().collect();
@@ -118,7 +118,7 @@ fn without_parameters(name: &str) -> Option<String> {
 }
 
 /// Clean text broken into lines of at most `width` characters, each behind `indent` blanks.
-pub(super) fn wrap(text: &str, indent: usize, width: usize) -> String {
+pub(crate) fn wrap(text: &str, indent: usize, width: usize) -> String {
     let mut lines = vec![String::new()];
     for word in plain(&text.replace(['\n', '\t'], " ")).split_whitespace() {
         let line = &lines[lines.len() - 1];
@@ -135,7 +135,7 @@ pub(super) fn wrap(text: &str, indent: usize, width: usize) -> String {
 }
 
 /// `share` of `width` cells, in eighths of a cell.
-pub(super) fn bar(share: f64, width: usize) -> String {
+pub(crate) fn bar(share: f64, width: usize) -> String {
     const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
     let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
     let eighths = (share * width as f64 * 8.0).round() as usize;

@@ -12,6 +12,8 @@ mod process;
 mod ring;
 #[cfg(test)]
 mod tests;
+#[cfg(target_arch = "x86_64")]
+pub mod trace;
 mod wait;
 
 pub use attr::{Access, Attr, Rate, Source};

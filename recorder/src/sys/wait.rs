@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd};
+use std::time::Duration;
 
 /// Descriptors to wait for.
 #[derive(Default)]
@@ -44,6 +45,21 @@ impl Poll {
         let ready =
             checked(unsafe { libc::poll(self.0.as_mut_ptr(), self.0.len() as libc::nfds_t, timeout) });
         match ready {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
+            ready => Ok(ready? as usize),
+        }
+    }
+
+    /// The same, to the nanosecond.
+    pub fn wait_for(&mut self, time: Option<Duration>) -> io::Result<usize> {
+        let time = time.map(|time| libc::timespec {
+            tv_sec: time.as_secs() as libc::time_t,
+            tv_nsec: time.subsec_nanos().into(),
+        });
+        let timeout = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        let (fds, len) = (self.0.as_mut_ptr(), self.0.len() as libc::nfds_t);
+        // SAFETY: pointer and length are of one vector, the time outlives the call, and no mask of signals is given.
+        match checked(unsafe { libc::ppoll(fds, len, timeout, std::ptr::null()) }) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
             ready => Ok(ready? as usize),
         }

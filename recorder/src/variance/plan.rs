@@ -1,0 +1,193 @@
+//! When the entry of a function is watched: windows at random times, so that every call has the same chance.
+//!
+//! A breakpoint that is armed at a random time and takes the next call prefers calls behind long gaps; where one call follows
+//! the other, that is behind long calls, and the mean of what is sampled comes out as (μ² + σ²) / μ. So a window has a
+//! length, and every call that begins in it is taken: each has the chance of a window to lie there, length / (length + gap),
+//! however long the calls before it were. The length is of time that the thread ran, without what the tool adds: measured by
+//! the clock on the wall, a stop in which the tool had to wait for a processor used up the window, so that it held one call,
+//! and calls of 14 to 230 µs on a machine with nine times the work it has processors for came out 17 % too long.
+//!
+//! A window that would hold too many calls is closed early; this concerns functions that are called every few microseconds.
+//! There the calls behind pauses are preferred, for at most the length of a window. Calls that are much shorter than what a
+//! stop costs are at a disadvantage where others of the function are long, as that cost is only known on average: calls of 4 to
+//! 60 µs came out 17 % too long on a busy machine, calls of 14 to 230 µs within 1 %.
+//!
+//! How many calls there were in all is estimated with that chance. Where other programs take the processor away from the
+//! thread, time that it is ready but does not run gives its calls more chances than that, and the estimate is too high.
+
+/// Calls taken in one window of a function that is called so often that no window is short enough.
+const FEW: u32 = 4;
+/// Calls taken in one window of any other function.
+const MANY: u32 = 32;
+/// Calls that a window is made for.
+const WANTED: f64 = 0.5;
+/// Seconds. Switching a breakpoint on takes some microseconds.
+const SHORTEST: f64 = 100e-6;
+/// Seconds. Longer windows would keep a debug register from other functions.
+const LONGEST: f64 = 0.2;
+/// Seconds of windows without a call after which a function is looked for less.
+const SILENT: f64 = 0.2;
+/// Windows longer than this, in seconds, leave a register to the others.
+pub const LONG: f64 = 5e-3;
+
+/// Numbers from 64 bits of state (Steele, Lea, Flood: *Fast splittable pseudorandom number generators*, OOPSLA'14).
+#[derive(Clone, Debug)]
+pub struct Random(pub u64);
+
+impl Random {
+    /// The next 64 bits.
+    pub fn word(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// Exponentially distributed.
+    pub fn exponential(&mut self, mean: f64) -> f64 {
+        let uniform = ((self.word() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+        -mean * uniform.ln()
+    }
+}
+
+/// The windows of one function in one thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Plan {
+    calls: u64,
+    /// Seconds that windows were open.
+    open: f64,
+    wanted: u32,
+    opened: u32,
+}
+
+/// Which part of `rate` calls a second, over all `plans`, is for `plan`: what functions that are called rarely cannot give is
+/// for the others.
+pub fn share<'a>(rate: f64, plan: &Plan, plans: impl Iterator<Item = &'a Plan>) -> f64 {
+    // windows are open at most half of the time
+    let able = |plan: &Plan| 0.5 * plan.per_second();
+    let mut all: Vec<f64> = plans.filter(|plan| !plan.is_silent()).map(able).collect();
+    all.sort_by(f64::total_cmp);
+    let (mut left, mut level) = (rate, rate);
+    for (ix, able) in all.iter().enumerate() {
+        level = left / (all.len() - ix) as f64;
+        if *able > level {
+            break;
+        }
+        left -= able;
+    }
+    able(plan).min(level)
+}
+
+/// A window, the mean gap before it, in seconds, and the calls that end it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct Window {
+    pub length: f64,
+    pub gap: f64,
+    pub most: u32,
+}
+
+impl Plan {
+    /// Calls a second of the function, as far as known.
+    fn per_second(&self) -> f64 {
+        (self.calls as f64 + 0.5) / (self.open + 2.0 * SHORTEST)
+    }
+
+    /// Whether nobody seems to call the function: it stays on the stack, as `main` does.
+    fn is_silent(&self) -> bool {
+        self.calls == 0 && self.open > SILENT
+    }
+
+    /// The next window, for `rate` calls a second. The length doubles until there are calls, so that rare ones are found.
+    pub fn window(&self, rate: f64) -> Window {
+        let per_second = self.per_second();
+        let length = (WANTED / per_second).clamp(SHORTEST, LONGEST);
+        let most = if per_second * length > f64::from(FEW) { FEW } else { MANY };
+        let calls = (per_second * length).min(f64::from(most));
+        let least = if self.is_silent() { 9.0 * length } else { length };
+        let gap = (calls / rate - length).max(least);
+        Window { length, gap, most }
+    }
+
+    /// A window was due; whether a register was free for it.
+    pub fn due(&mut self, opened: bool) {
+        self.wanted += 1;
+        self.opened += u32::from(opened);
+    }
+
+    /// A window has ended.
+    pub fn closed(&mut self, calls: u32, seconds: f64) {
+        self.calls += u64::from(calls);
+        self.open += seconds.max(0.0);
+    }
+
+    /// How many calls one in `window` stands for.
+    pub fn weight(&self, window: Window) -> f64 {
+        let missed = f64::from(self.wanted.max(1)) / f64::from(self.opened.max(1));
+        (window.length + window.gap) / window.length * missed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs windows over calls that begin at `starts`, in seconds; gives the indices of those taken, with weights.
+    fn taken(starts: &[f64], rate: f64, seed: u64) -> Vec<(usize, f64)> {
+        let (mut plan, mut random, mut at, mut taken) = (Plan::default(), Random(seed), 0.0, vec![]);
+        while at < *starts.last().unwrap() {
+            let window = plan.window(rate);
+            at += random.exponential(window.gap);
+            plan.due(true);
+            let first = starts.partition_point(|start| *start < at);
+            let calls = starts[first..]
+                .iter()
+                .take(window.most as usize)
+                .take_while(|s| **s < at + window.length)
+                .count();
+            taken.extend((first..first + calls).map(|ix| (ix, plan.weight(window))));
+            let end =
+                if calls == window.most as usize { starts[first + calls - 1] } else { at + window.length };
+            plan.closed(calls as u32, end - at);
+            at = end;
+        }
+        taken
+    }
+
+    /// Calls of slowly growing length, over and over: what takes the next call at a random time gets wrong by a third.
+    #[test]
+    fn long_calls_are_not_preferred() {
+        let length = |ix: usize| 5e-6 + 300e-6 * (ix % 500) as f64 / 500.0;
+        let (mut at, mut starts) = (0.0, vec![]);
+        for ix in 0..400_000 {
+            starts.push(at);
+            at += length(ix);
+        }
+        let truth: f64 = (0..500).map(length).sum::<f64>() / 500.0;
+        let taken = taken(&starts, 200.0, 1);
+        let weight: f64 = taken.iter().map(|(_, w)| w).sum();
+        let mean = taken.iter().map(|(ix, w)| w * length(*ix)).sum::<f64>() / weight;
+        assert!(taken.len() > 5000, "{}", taken.len());
+        assert!((mean / truth - 1.0).abs() < 0.02, "{mean} for {truth}");
+        assert!((weight / 400_000.0 - 1.0).abs() < 0.1, "{weight} calls for 400000");
+    }
+
+    #[test]
+    fn what_rare_functions_cannot_give_others_do() {
+        let of = |calls, open| Plan { calls, open, ..Plan::default() };
+        let plans = [of(10, 1.0), of(100_000, 1.0), of(200_000, 1.0), of(0, 1.0)];
+        let share = |ix: usize| super::share(60.0, &plans[ix], plans.iter());
+        assert!((share(0) - 5.25).abs() < 0.01, "{}", share(0));
+        assert!((share(1) - 27.4).abs() < 0.1 && share(1) == share(2), "{}", share(1));
+        assert!(share(3) < 1.0);
+    }
+
+    #[test]
+    fn rare_calls_are_found_and_frequent_ones_do_not_flood() {
+        let rare: Vec<f64> = (0..400).map(|ix| 0.05 * f64::from(ix)).collect();
+        assert!(taken(&rare, 50.0, 2).len() > 100);
+        let frequent: Vec<f64> = (0..1_000_000).map(|ix| 1e-6 * f64::from(ix)).collect();
+        let taken = taken(&frequent, 50.0, 3).len();
+        assert!((20..200).contains(&taken), "{taken} in a second");
+    }
+}

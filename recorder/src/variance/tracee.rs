@@ -1,0 +1,201 @@
+//! A traced thread: its breakpoints, its counters, its calls that are being measured.
+//!
+//! In: the number of a thread. Out: events on it that stop it, and what it says while it stands still. It knows nothing of
+//! when to open windows.
+
+use super::counters::{Counters, Values};
+use super::frames::Frame;
+use super::plan::{LONG, Plan, Window};
+use crate::sys::trace::Memory;
+use crate::sys::{Access, Attr, Cpu, Event, Flags, Rate, Source, Thread};
+use std::collections::HashMap;
+use std::io;
+use std::rc::Rc;
+
+/// Marks the signals of our events: the program may have such of its own.
+const MARK: u64 = 0x736b_6964_0000_0000;
+/// Debug registers for entries; a fourth watches a return.
+pub const ENTRIES: usize = 3;
+const WATCH: u64 = 8;
+const CLOCK: u64 = 9;
+
+/// Which event stopped a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The breakpoint of this number.
+    Entry(usize),
+    /// The slot of a return address was accessed.
+    Watch,
+    /// The thread ran for a while.
+    Clock,
+}
+
+impl Cause {
+    /// From what the signal carries.
+    pub fn of(data: u64) -> Option<Cause> {
+        match data.wrapping_sub(MARK) {
+            n if n < ENTRIES as u64 => Some(Cause::Entry(n as usize)),
+            WATCH => Some(Cause::Watch),
+            CLOCK => Some(Cause::Clock),
+            _ => None,
+        }
+    }
+}
+
+/// An open window.
+#[derive(Clone, Copy, Debug)]
+pub struct Open {
+    /// Whose entry.
+    pub entry: u64,
+    /// The address after the function's last.
+    pub end: u64,
+    /// As planned.
+    pub window: Window,
+    /// How long the thread had run when it began, ns.
+    pub since: u64,
+    /// How long it ran up to the last look.
+    pub ran: u64,
+    /// Looks without that it ran.
+    pub idle: u32,
+    /// Calls so far.
+    pub calls: u32,
+    /// Tells windows apart that are open one after the other in one register.
+    pub number: u64,
+}
+
+/// A call that is being measured.
+#[derive(Debug)]
+pub struct Pending {
+    /// Where its return address is.
+    pub frame: Frame,
+    /// The observer's number.
+    pub context: u32,
+    /// Calls it stands for.
+    pub weight: f64,
+    /// The counters at its beginning.
+    pub before: Values,
+    /// Stops since.
+    pub stops: u32,
+    /// The thread's `stopped` at its beginning.
+    pub stopped: u64,
+    /// Accesses in passing.
+    pub passing: u32,
+}
+
+/// A function that windows are opened for.
+#[derive(Clone, Copy, Debug)]
+pub struct Planned {
+    /// The address after its last.
+    pub end: u64,
+    /// When.
+    pub plan: Plan,
+    /// The next window.
+    pub next: Window,
+    /// Jumps to its entry, which are no calls.
+    pub jumps: u32,
+}
+
+/// A traced thread.
+#[derive(Debug)]
+pub struct Tracee {
+    /// Its process.
+    pub pid: u32,
+    /// Its process's memory.
+    pub memory: Rc<Memory>,
+    /// Its counters.
+    pub counters: Counters,
+    entries: [Event; ENTRIES],
+    watch: Event,
+    /// Stops it after it ran for a while.
+    pub clock: Event,
+    /// The windows that are open.
+    pub open: [Option<Open>; ENTRIES],
+    /// Calls being measured, the innermost last.
+    pub calls: Vec<Pending>,
+    /// By entry.
+    pub plans: HashMap<u64, Planned>,
+    /// How long the tool kept it standing, ns.
+    pub stopped: u64,
+    /// Clock samples so far.
+    pub samples: u32,
+}
+
+fn stopping(source: Source, number: u64, period: u64) -> Attr {
+    let flags = Flags::SIGTRAP | Flags::REMOVE_ON_EXEC | Flags::EXCLUDE_KERNEL | Flags::EXCLUDE_HV;
+    Attr { flags, rate: Rate::Period(period), signal_data: MARK + number, ..Attr::new(source) }
+}
+
+fn breakpoint(access: Access, address: u64, number: u64) -> Attr {
+    stopping(Source::Breakpoint { access, address, length: 8 }, number, 1)
+}
+
+fn off(attr: Attr) -> Attr {
+    Attr { flags: attr.flags | Flags::DISABLED, ..attr }
+}
+
+/// Some address that nobody uses, for events that are off.
+const NOWHERE: u64 = 0x1000;
+
+impl Tracee {
+    /// Puts events on a thread that stands still. None of the breakpoints is on; the clock ticks after `period` ns.
+    pub fn new(pid: u32, tid: u32, memory: Rc<Memory>, period: u64) -> io::Result<Tracee> {
+        let open = |attr: Attr| Event::open(&attr, Thread::Of(tid), Cpu::Any, None);
+        let entry = |n: u64| open(off(breakpoint(Access::Execute, NOWHERE, n)));
+        // task-clock
+        let clock = stopping(Source::Event { kind: 1, config: [1, 0, 0, 0] }, CLOCK, period);
+        Ok(Tracee {
+            pid,
+            memory,
+            counters: Counters::open(tid)?,
+            entries: [entry(0)?, entry(1)?, entry(2)?],
+            watch: open(off(breakpoint(Access::ReadWrite, NOWHERE, WATCH)))?,
+            clock: open(clock)?,
+            open: [None; ENTRIES],
+            calls: Vec::new(),
+            plans: HashMap::new(),
+            stopped: 0,
+            samples: 0,
+        })
+    }
+
+    /// A register for a window of this length, if one is free.
+    pub fn free(&self, length: f64) -> Option<usize> {
+        let long = self.open.iter().flatten().filter(|open| open.window.length > LONG).count();
+        if length > LONG && long + 1 >= ENTRIES {
+            return None;
+        }
+        self.open.iter().position(Option::is_none)
+    }
+
+    /// Watches an entry.
+    pub fn arm(&mut self, register: usize, open: Open) -> io::Result<()> {
+        self.entries[register].modify(&breakpoint(Access::Execute, open.entry, register as u64))?;
+        self.open[register] = Some(open);
+        Ok(())
+    }
+
+    /// How long the program ran in a window, ns, less what the tool slowed each call down by.
+    pub fn ran(&self, open: &Open, slowdown: u64) -> u64 {
+        let ran = self.counters.ran().unwrap_or(u64::MAX);
+        ran.saturating_sub(open.since).saturating_sub(u64::from(open.calls) * slowdown)
+    }
+
+    /// Watches it no longer, and learns from how many calls there were.
+    pub fn disarm(&mut self, register: usize, slowdown: u64) {
+        let Some(open) = self.open[register].take() else { return };
+        // a thread that has ended has no events left
+        let _ = self.entries[register].disable();
+        let seconds = self.ran(&open, slowdown) as f64 * 1e-9;
+        if let Some(planned) = self.plans.get_mut(&open.entry) {
+            planned.plan.closed(open.calls, seconds.min(1e6));
+        }
+    }
+
+    /// Watches the slot of the innermost call, or nothing if there is none.
+    pub fn watch(&self) -> io::Result<()> {
+        match self.calls.last() {
+            Some(call) => self.watch.modify(&breakpoint(Access::ReadWrite, call.frame.slot, WATCH)),
+            None => self.watch.disable(),
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Recording calls: between the recorder, which knows threads, and the library, which knows code.
+
+use skidconv::variance::code::Code;
+use skidconv::variance::recording::{self, End, Header, Line, Lost, Metric, Sample, Thread, VERSION};
+use skidconv_recorder::sys::{Clock, now, trace::Change};
+use skidconv_recorder::variance::{self, Call, Candidate, Cost, Observer, Options, Sampler, Stop, counters};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+/// What to record.
+#[derive(Debug)]
+pub struct Wanted {
+    /// The command and its arguments.
+    pub command: Vec<OsString>,
+    /// The file to write.
+    pub output: PathBuf,
+    /// Calls a second and thread.
+    pub rate: f64,
+    /// Of the random times.
+    pub seed: u64,
+}
+
+/// As shells have it: the program was not found, or cannot run.
+const NOT_FOUND: u8 = 127;
+const CANNOT_RUN: u8 = 126;
+
+/// What a recorder that is killed loses at most.
+const UNWRITTEN: Duration = Duration::from_millis(500);
+
+/// Why there is no recording.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(transparent)]
+    Recorder(#[from] variance::Error),
+    #[error("cannot write {}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("no time")]
+    Time(#[from] io::Error),
+}
+
+/// Records; the exit code is that of the command.
+pub fn record(wanted: &Wanted) -> anyhow::Result<ExitCode> {
+    match sample(wanted) {
+        Ok((end, told)) => {
+            tell(&told);
+            Ok(ExitCode::from(code(end)))
+        }
+        Err(Error::Recorder(error @ variance::Error::Start { .. })) => {
+            let missing = matches!(&error, variance::Error::Start { source, .. }
+                if source.kind() == io::ErrorKind::NotFound);
+            tell(&format!("{:#}", anyhow::Error::from(error)));
+            Ok(if missing { NOT_FOUND } else { CANNOT_RUN }.into())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn sample(wanted: &Wanted) -> Result<(Change, String), Error> {
+    let Some((name, arguments)) = wanted.command.split_first() else {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput).into());
+    };
+    let metrics: Vec<Metric> = counters::metrics().iter().map(metric).collect();
+    let cost = Cost::measure(wanted.seed)?;
+    let at_cost =
+        |values: &[f64]| (0..metrics.len()).map(|ix| values.get(ix).copied().unwrap_or(0.0)).collect();
+    let header = Header {
+        version: VERSION,
+        writer: format!("skidconv {}", env!("CARGO_PKG_VERSION")),
+        command: wanted.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        cost: at_cost(&cost.usual),
+        cost_sd: at_cost(&cost.sd),
+        metrics,
+        rate: wanted.rate,
+        seed: wanted.seed,
+        start: time()?,
+    };
+    let slowdown = header.cost.get(1).map_or(0.0, |cost| 2.0 * cost) as u64;
+    let mut calls = Calls::new(&wanted.output, Line::Header(header));
+    let options = Options { rate: wanted.rate, seed: wanted.seed };
+    let done = Sampler::new(options, slowdown, &mut calls).run(Command::new(name).args(arguments));
+    let outcome = done.and_then(|outcome| calls.finish(outcome.end).map(|()| outcome));
+    let outcome = outcome.inspect_err(|_| calls.remove())?;
+    let mut told = format!("{} calls: {}", calls.number, wanted.output.display());
+    if outcome.unwatched > 0 {
+        told += &format!("; {} threads were not watched: raise ulimit -n", outcome.unwatched);
+    }
+    Ok((outcome.end, told))
+}
+
+/// Writes what the recorder sees.
+struct Calls {
+    path: PathBuf,
+    header: Line,
+    /// There is none before the program runs.
+    output: Option<BufWriter<File>>,
+    flushed: Instant,
+    code: Code,
+    /// Functions and contexts of calls, by the number that the recorder has.
+    begun: Vec<(u32, Option<u32>)>,
+    number: u64,
+}
+
+impl Calls {
+    fn new(path: &Path, header: Line) -> Calls {
+        Calls {
+            path: path.to_owned(),
+            header,
+            output: None,
+            flushed: Instant::now(),
+            code: Code::new(),
+            begun: Vec::new(),
+            number: 0,
+        }
+    }
+
+    /// An earlier recording is kept as FILE.old, as perf does it.
+    fn create(&mut self) -> io::Result<()> {
+        if self.path.is_file() {
+            let mut old = self.path.clone().into_os_string();
+            old.push(".old");
+            std::fs::rename(&self.path, old)?;
+        }
+        let mut output = BufWriter::with_capacity(1 << 16, File::create(&self.path)?);
+        write(&mut output, &self.header)?;
+        self.output = Some(output);
+        Ok(())
+    }
+
+    fn line(&mut self, line: &Line) -> Result<(), Error> {
+        let done = match &mut self.output {
+            Some(output) => write(output, line),
+            None => {
+                self.create().and_then(|()| self.output.as_mut().map_or(Ok(()), |output| write(output, line)))
+            }
+        };
+        done.map_err(|source| Error::Write { path: self.path.clone(), source })
+    }
+
+    fn new_lines(&mut self) -> Result<(), Error> {
+        self.code.new_lines().iter().try_for_each(|line| self.line(line))
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.flushed = Instant::now();
+        let done = self.output.as_mut().map_or(Ok(()), Write::flush);
+        done.map_err(|source| Error::Write { path: self.path.clone(), source })
+    }
+
+    fn finish(&mut self, end: Change) -> Result<(), Error> {
+        self.line(&Line::End(End { time: time()?, exit: code(end).into() }))?;
+        self.flush()
+    }
+
+    fn remove(&mut self) {
+        if self.output.take().is_some() && self.path.is_file() {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn write(to: &mut impl Write, line: &Line) -> io::Result<()> {
+    serde_json::to_writer(&mut *to, line)?;
+    to.write_all(b"\n")
+}
+
+impl Observer for Calls {
+    type Error = Error;
+
+    fn thread(&mut self, pid: u32, tid: u32) -> Result<(), Error> {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
+        self.line(&Line::Thread(Thread { tid, pid, name: name.trim_end().into() }))
+    }
+
+    fn exec(&mut self, pid: u32) -> Result<(), Error> {
+        self.code.forget(pid);
+        Ok(())
+    }
+
+    fn running(&mut self, stop: &Stop<'_>) -> Result<Vec<Candidate>, Error> {
+        let (context, entries) = self.code.sample(stop.pid, stop.registers, stop.stack);
+        self.new_lines()?;
+        self.line(&Line::Sample(Sample { tid: stop.tid, time: stop.time, context }))?;
+        if self.flushed.elapsed() > UNWRITTEN {
+            self.flush()?;
+        }
+        Ok(entries.iter().map(|entry| Candidate { entry: entry.start, end: entry.end }).collect())
+    }
+
+    fn called(&mut self, stop: &Stop<'_>) -> Result<u32, Error> {
+        let begun = self.code.call(stop.pid, stop.registers, stop.stack);
+        self.new_lines()?;
+        let Some(begun) = begun else { return Ok(u32::MAX) };
+        self.begun.push(begun);
+        Ok(self.begun.len() as u32 - 1)
+    }
+
+    fn returned(&mut self, call: &Call) -> Result<(), Error> {
+        let Some(&(function, context)) = self.begun.get(call.context as usize) else { return Ok(()) };
+        self.number += 1;
+        self.line(&Line::Call(recording::Call {
+            tid: call.tid,
+            function,
+            context,
+            start: call.start,
+            end: call.end,
+            slot: call.slot,
+            weight: call.weight,
+            stops: call.stops,
+            values: call.values.clone(),
+        }))
+    }
+
+    fn lost(&mut self, tid: u32, context: u32) -> Result<(), Error> {
+        let Some(&(function, context)) = self.begun.get(context as usize) else { return Ok(()) };
+        self.line(&Line::Lost(Lost { tid, function, context }))
+    }
+}
+
+fn metric(metric: &counters::Metric) -> Metric {
+    Metric { name: metric.name.into(), unit: metric.unit.into() }
+}
+
+fn time() -> io::Result<u64> {
+    now(Clock::Monotonic)
+}
+
+/// As shells have it: of a signal, 128 and its number.
+fn code(end: Change) -> u8 {
+    let code = match end {
+        Change::Exited(code) => code,
+        Change::Killed(signal) => 128 + signal,
+        Change::Signal(_) | Change::Event(..) => 1,
+    };
+    u8::try_from(code).unwrap_or(1)
+}
+
+/// On the standard error: the standard output is the program's.
+fn tell(what: &str) {
+    let _ = writeln!(io::stderr(), "skidconv: {}", skidconv::export::plain(what));
+}

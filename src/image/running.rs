@@ -1,0 +1,164 @@
+//! Code of processes that run: where an address lies, and who called.
+//!
+//! In: the number of a process on this machine, addresses, registers and a copy of the stack. Out: places in binaries, and
+//! the chain of callers by the binaries' unwind tables, or by frame pointers where there is no table. It reads
+//! `/proc/PID/maps` and knows nothing of why someone asks.
+
+use super::Svma;
+use super::binary::Image;
+use super::locate::SearchPath;
+use super::name::{ImageName, classify};
+use crate::perfdata::CpuMode;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// DWARF's numbers of registers of x86-64.
+const RBP: usize = 6;
+const RSP: usize = 7;
+const RIP: usize = 16;
+/// Frames of a chain at most.
+const LONGEST: usize = 256;
+
+/// General registers of x86-64 in the order of DWARF; the last is the instruction pointer.
+pub type Registers = [u64; 17];
+
+/// A place in a binary that a process shows.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The binary.
+    pub image: Arc<Image>,
+    /// The address in it.
+    pub svma: Svma,
+    /// What to add to addresses in the binary to get those in the process.
+    pub bias: u64,
+}
+
+struct Map {
+    range: Range<u64>,
+    offset: u64,
+    image: Arc<Image>,
+}
+
+/// Running processes.
+#[derive(Default)]
+pub struct Running {
+    search: Arc<SearchPath>,
+    images: HashMap<PathBuf, Arc<Image>>,
+    processes: HashMap<u32, Vec<Map>>,
+}
+
+impl Running {
+    /// Of this machine.
+    pub fn new() -> Running {
+        Running { search: Arc::new(SearchPath::system(Vec::new())), ..Running::default() }
+    }
+
+    /// The process runs something else from now on.
+    pub fn forget(&mut self, pid: u32) {
+        self.processes.remove(&pid);
+    }
+
+    /// Where an address lies; `None` outside of binaries. What was mapped since the last time is looked for again.
+    pub fn place(&mut self, pid: u32, address: u64) -> Option<Place> {
+        self.known(pid, address).or_else(|| {
+            let maps = self.read(pid);
+            self.processes.insert(pid, maps);
+            self.known(pid, address)
+        })
+    }
+
+    fn known(&self, pid: u32, address: u64) -> Option<Place> {
+        let map = self.processes.get(&pid)?.iter().find(|map| map.range.contains(&address))?;
+        let svma = map.image.elf()?.svma_at(address - map.range.start + map.offset)?;
+        Some(Place { image: map.image.clone(), svma, bias: address.wrapping_sub(svma.0) })
+    }
+
+    fn read(&mut self, pid: u32) -> Vec<Map> {
+        let text = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+        text.split(|byte| *byte == b'\n').filter_map(|line| self.map(pid, line)).collect()
+    }
+
+    /// `START-END PERMISSIONS OFFSET DEVICE INODE PATH`, of code in files.
+    fn map(&mut self, pid: u32, line: &[u8]) -> Option<Map> {
+        let mut fields = line.splitn(6, |byte| *byte == b' ');
+        let mut field = || fields.next().and_then(|field| std::str::from_utf8(field).ok());
+        let (start, end) = field()?.split_once('-')?;
+        let number = |text: &str| u64::from_str_radix(text, 16).ok();
+        let range = number(start)?..number(end)?;
+        let is_code = field()?.contains('x');
+        let offset = number(field()?)?;
+        let path = fields.nth(2)?.trim_ascii_start();
+        if !is_code || !path.starts_with(b"/") {
+            return None;
+        }
+        Some(Map { range, offset, image: self.image(pid, path) })
+    }
+
+    fn image(&mut self, pid: u32, path: &[u8]) -> Arc<Image> {
+        let key = PathBuf::from(std::ffi::OsStr::from_bytes(path));
+        let search = &self.search;
+        let image = self.images.entry(key).or_insert_with(|| {
+            let kind = classify(path, CpuMode::User);
+            let name = ImageName { path: path.to_owned(), kind, build_id: None, pid: Some(pid as i32) };
+            Arc::new(Image::new(name, None, search.clone()))
+        });
+        image.clone()
+    }
+
+    /// Where the thread is, and the places behind the calls that led there, innermost first. `stack` is its memory from the
+    /// stack pointer on; the chain ends where it does.
+    pub fn chain(&mut self, pid: u32, registers: &Registers, stack: &[u8]) -> Vec<Place> {
+        let base = registers[RSP];
+        let word = |at: u64| {
+            let at = usize::try_from(at.checked_sub(base)?).ok()?;
+            stack.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+        };
+        let (mut registers, mut chain) = (*registers, Vec::new());
+        while chain.len() < LONGEST {
+            let Some(place) = self.place(pid, registers[RIP]) else { break };
+            // behind a call that does not return may be another function
+            let within = if chain.is_empty() { place.svma } else { Svma(place.svma.0.wrapping_sub(1)) };
+            let Some(next) = caller(&place, within, &registers, word) else {
+                chain.push(place);
+                break;
+            };
+            chain.push(place);
+            if next[RSP] <= registers[RSP] {
+                break;
+            }
+            registers = next;
+        }
+        chain
+    }
+}
+
+/// The registers as the caller finds them; `None` if nobody called.
+fn caller(
+    place: &Place,
+    at: Svma,
+    registers: &Registers,
+    word: impl Fn(u64) -> Option<u64>,
+) -> Option<Registers> {
+    let mut next = *registers;
+    let Some(rules) = place.image.caller(at, RIP as u16) else {
+        let frame = registers[RBP];
+        (next[RBP], next[RIP], next[RSP]) =
+            (word(frame)?, word(frame.wrapping_add(8))?, frame.wrapping_add(16));
+        return Some(next);
+    };
+    if rules.is_last {
+        return None;
+    }
+    let (register, offset) = rules.cfa;
+    let cfa = registers.get(usize::from(register))?.wrapping_add_signed(offset);
+    for (register, offset) in rules.saved {
+        if let Some(register) = next.get_mut(usize::from(register)) {
+            *register = word(cfa.wrapping_add_signed(offset))?;
+        }
+    }
+    next[RSP] = cfa;
+    Some(next)
+}
