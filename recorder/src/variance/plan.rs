@@ -3,17 +3,15 @@
 //! A breakpoint that is armed at a random time and takes the next call prefers calls behind long gaps; where one call follows
 //! the other, that is behind long calls, and the mean of what is sampled comes out as (μ² + σ²) / μ. So a window has a
 //! length, and every call that begins in it is taken: each has the chance of a window to lie there, length / (length + gap),
-//! however long the calls before it were. The length is of time that the thread ran, without what the tool adds: measured by
-//! the clock on the wall, a stop in which the tool had to wait for a processor used up the window, so that it held one call,
-//! and calls of 14 to 230 µs on a machine with nine times the work it has processors for came out 17 % too long.
+//! however long the calls before it were. Lengths and gaps are of time that the thread ran, without what the tool adds. Where
+//! they were measured by the clock on the wall, on a machine with nine times the work it has processors for, a stop in which
+//! the tool had to wait used up the window, so that it held one call (calls of 14 to 230 µs came out 17 % too long); and with
+//! gaps alone measured so, the scheduler favoured the thread after many stops, which is among short calls (11 %).
 //!
 //! A window that would hold too many calls is closed early; this concerns functions that are called every few microseconds.
 //! There the calls behind pauses are preferred, for at most the length of a window. Calls that are much shorter than what a
 //! stop costs are at a disadvantage where others of the function are long, as that cost is only known on average: calls of 4 to
 //! 60 µs came out 17 % too long on a busy machine, calls of 14 to 230 µs within 1 %.
-//!
-//! How many calls there were in all is estimated with that chance. Where other programs take the processor away from the
-//! thread, time that it is ready but does not run gives its calls more chances than that, and the estimate is too high.
 
 /// Calls taken in one window of a function that is called so often that no window is short enough.
 const FEW: u32 = 4;

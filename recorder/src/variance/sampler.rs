@@ -32,6 +32,8 @@ const PERIODS: [f64; 2] = [1e6, 20e6];
 const FIRST: u32 = 50;
 /// ns between looks at how long a thread ran; doubled while it does not.
 const LOOK: u64 = 20_000;
+/// How often that is doubled at most: up to 40 ms.
+const IDLEST: u32 = 11;
 /// ns that threads have to stop in, when the program is left.
 const LEAVING: u64 = 200_000_000;
 
@@ -178,26 +180,31 @@ where
         }
     }
 
-    /// A thread that waits has no window: the calls after its waiting would have a better chance.
+    /// Not before the thread ran for the gap's length.
     fn open(&mut self, tid: u32, entry: u64, time: u64) {
         let Some(tracee) = self.tracees.get_mut(&tid) else { return };
-        let Some(&Planned { end, next, .. }) = tracee.plans.get(&entry) else { return };
-        let Some(since) = tracee.counters.ran().ok().filter(|_| is_runnable(tid)) else {
-            return self.next(tid, entry, time + nanoseconds(next.length));
-        };
-        let register = tracee.free(next.length);
+        let ran = tracee.counters.ran().unwrap_or(u64::MAX);
+        let Some(planned) = tracee.plans.get_mut(&entry) else { return };
+        if ran < planned.from {
+            planned.idle = if ran > planned.ran { 0 } else { (planned.idle + 1).min(IDLEST) };
+            planned.ran = ran;
+            let at = time + (planned.from - ran).max(LOOK << planned.idle);
+            return self.due.push(Reverse((at, tid, Due::Open(entry))));
+        }
+        let (end, window) = (planned.end, planned.next);
+        let register = tracee.free(window.length);
         self.windows += 1;
         let number = self.windows;
         let armed = register.is_some_and(|register| {
-            let open = Open { entry, end, window: next, since, ran: 0, idle: 0, calls: 0, number };
+            let open = Open { entry, end, window, since: ran, ran: 0, idle: 0, calls: 0, number };
             tracee.arm(register, open).is_ok()
         });
         let Some(planned) = tracee.plans.get_mut(&entry) else { return };
         planned.plan.due(armed);
-        let at = time + nanoseconds(next.length);
+        let length = nanoseconds(window.length);
         match register.filter(|_| armed) {
-            Some(register) => self.due.push(Reverse((at, tid, Due::Close(register, number)))),
-            None => self.next(tid, entry, at),
+            Some(register) => self.due.push(Reverse((time + length, tid, Due::Close(register, number)))),
+            None => self.next(tid, entry, time, length),
         }
     }
 
@@ -209,7 +216,7 @@ where
         if ran >= length {
             return self.shut(tid, register, time);
         }
-        open.idle = if ran > open.ran { 0 } else { (open.idle + 1).min(11) };
+        open.idle = if ran > open.ran { 0 } else { (open.idle + 1).min(IDLEST) };
         open.ran = ran;
         tracee.open[register] = Some(open);
         let at = time + (length - ran).max(LOOK << open.idle);
@@ -221,18 +228,21 @@ where
         let Some(tracee) = self.tracees.get_mut(&tid) else { return };
         let Some(open) = tracee.open[register] else { return };
         tracee.disarm(register, self.slowdown);
-        self.next(tid, open.entry, time);
+        self.next(tid, open.entry, time, 0);
     }
 
-    /// Plans the next window of a function of a thread, after `from`.
-    fn next(&mut self, tid: u32, entry: u64, from: u64) {
+    /// Plans the next window of a function of a thread, when that has run for `skipped` ns and a gap.
+    fn next(&mut self, tid: u32, entry: u64, time: u64, skipped: u64) {
         let Some(tracee) = self.tracees.get_mut(&tid) else { return };
         let Some(plan) = tracee.plans.get(&entry).map(|planned| planned.plan) else { return };
         let rate = share(self.options.rate, &plan, tracee.plans.values().map(|planned| &planned.plan));
         let next = plan.window(rate);
-        tracee.plans.entry(entry).and_modify(|planned| planned.next = next);
-        let at = from + nanoseconds(self.random.exponential(next.gap));
-        self.due.push(Reverse((at, tid, Due::Open(entry))));
+        let ran = tracee.counters.ran().unwrap_or(0);
+        let gap = nanoseconds(self.random.exponential(next.gap)) + skipped;
+        tracee.plans.entry(entry).and_modify(|planned| {
+            (planned.next, planned.from, planned.ran, planned.idle) = (next, ran + gap, ran, 0);
+        });
+        self.due.push(Reverse((time + gap, tid, Due::Open(entry))));
     }
 
     /// Gives a thread's functions windows, and takes those of others away.
@@ -243,11 +253,19 @@ where
         for &Candidate { entry, end } in candidates {
             tracee.plans.entry(entry).or_insert_with(|| {
                 new.push(entry);
-                Planned { end, plan: Plan::default(), next: Plan::default().window(1.0), jumps: 0 }
+                Planned {
+                    end,
+                    plan: Plan::default(),
+                    next: Plan::default().window(1.0),
+                    from: 0,
+                    ran: 0,
+                    idle: 0,
+                    jumps: 0,
+                }
             });
         }
         let time = clock();
-        new.into_iter().for_each(|entry| self.next(tid, entry, time));
+        new.into_iter().for_each(|entry| self.next(tid, entry, time, 0));
     }
 
     fn change(&mut self, tid: u32, change: Change) -> Result<(), O::Error> {
@@ -529,14 +547,6 @@ where
 
 fn nanoseconds(seconds: f64) -> u64 {
     (seconds * 1e9) as u64
-}
-
-/// Whether a thread runs, is ready to, or stands still for us.
-fn is_runnable(tid: u32) -> bool {
-    let stat = std::fs::read(format!("/proc/{tid}/stat")).unwrap_or_default();
-    // the name before it may hold anything
-    let state = stat.iter().rposition(|byte| *byte == b')').and_then(|at| stat.get(at + 2));
-    matches!(state, Some(b'R' | b't'))
 }
 
 fn process_of(tid: u32) -> io::Result<u32> {

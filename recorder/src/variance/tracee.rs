@@ -91,6 +91,12 @@ pub struct Planned {
     pub plan: Plan,
     /// The next window.
     pub next: Window,
+    /// How long the thread has to have run before it, ns.
+    pub from: u64,
+    /// How long it had run at the last look.
+    pub ran: u64,
+    /// Looks without that it ran.
+    pub idle: u32,
     /// Jumps to its entry, which are no calls.
     pub jumps: u32,
 }
