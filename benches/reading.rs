@@ -1,8 +1,9 @@
 //! How fast recordings are read, beside the programs that people would use instead.
 //!
 //! `cargo bench --bench reading [-- SAMPLES]` makes a recording of five million samples, about 400 MB, and one four times as
-//! large, in the target folder, and prints wall times, peak memory and ratios of one run on this machine. `perf` and
-//! `samply` take part where they are installed; `SAMPLY` may name the latter.
+//! large, in the target folder, and prints wall times, processor times, peak memory and ratios of one run on this machine.
+//! The programs take turns, and of each the median of its turns counts. `perf` and `samply` take part where they are
+//! installed; `SAMPLY` may name the latter.
 
 #[path = "reading/made.rs"]
 mod made;
@@ -10,13 +11,12 @@ mod made;
 mod timed;
 
 use std::path::Path;
-use std::time::Instant;
 
 use skidconv::perfdata::PerfFile;
-use timed::{Run, run};
+use timed::{Run, median, processor_seconds, run};
 
-/// Runs of each program, of which the fastest counts.
-const TIMES: usize = 3;
+/// Turns of each program.
+const TURNS: usize = 3;
 
 fn main() {
     let samples = std::env::args().skip(1).find_map(|arg| arg.parse().ok()).unwrap_or(5_000_000);
@@ -29,22 +29,25 @@ fn main() {
         println!("{} has {samples} samples in {megabytes} MB", path.display());
     }
     alone(&small);
-    let ours = best(&skidconv(&small, &folder));
-    print("skidconv convert --folded", &ours, None);
-    print("skidconv convert --folded, four times as many", &best(&skidconv(&large, &folder)), None);
-    print("skidconv convert -o", &best(&copied(&small, &folder)), None);
-    let report = ["perf", "report", "-f", "--stdio", "-g", "none", "-i", text(&small)];
-    against("perf report --stdio -g none", &report, &ours);
-    let samply = std::env::var("SAMPLY").unwrap_or_else(|_| "samply".into());
-    let profile = folder.join("samply.json");
-    let import = [samply.as_str(), "import", "--save-only", "-o", text(&profile), text(&small)];
-    against("samply import --save-only", &import, &ours);
+    let programs = programs(&small, &folder);
+    let mut runs: Vec<Vec<Run>> = programs.iter().map(|_| Vec::new()).collect();
+    for _ in 0..TURNS {
+        for ((_, command), runs) in programs.iter().zip(&mut runs) {
+            runs.extend(run(command));
+        }
+    }
+    let ours = median(&runs[0]);
+    for ((name, _), runs) in programs.iter().zip(&runs) {
+        print(name, &median(runs), ours.as_ref());
+    }
+    print("convert --folded, four times as many samples", &run(&convert(&large, &folder)), ours.as_ref());
+    limited(&large, &folder);
 }
 
 /// Walks and decodes in this thread, and does nothing else.
 fn alone(path: &Path) {
     let rate = || {
-        let begun = Instant::now();
+        let begun = processor_seconds();
         let file = PerfFile::open(path).unwrap();
         let mut records = file.records().unwrap();
         let (mut samples, mut sum) = (0u64, 0u64);
@@ -55,21 +58,47 @@ fn alone(path: &Path) {
             }
         }
         std::hint::black_box(sum);
-        samples as f64 / begun.elapsed().as_secs_f64()
+        samples as f64 / (processor_seconds() - begun)
     };
-    let rate = (0..TIMES).map(|_| rate()).fold(0.0, f64::max);
-    println!("{:<50} {:6.1} million samples a second on one core", "reading alone", rate / 1e6);
+    let mut rates: Vec<f64> = (0..TURNS).map(|_| rate()).collect();
+    rates.sort_by(f64::total_cmp);
+    println!("{:<50} {:6.1} million samples a second of one core", "reading alone", rates[TURNS / 2] / 1e6);
 }
 
-fn skidconv(input: &Path, folder: &Path) -> Vec<String> {
+/// Ours first.
+fn programs(input: &Path, folder: &Path) -> Vec<(&'static str, Vec<String>)> {
+    let samply = std::env::var("SAMPLY").unwrap_or_else(|_| "samply".into());
+    let (input, program) = (text(input), env!("CARGO_BIN_EXE_skidconv"));
+    let out = |name: &str| text(&folder.join(name)).to_owned();
+    let ours = |command: &str, args: &[&str]| words(&[&[program, command, input, "--quiet"], args].concat());
+    vec![
+        ("convert --folded", convert(Path::new(input), folder)),
+        (
+            "perf report --stdio -g none",
+            words(&["perf", "report", "-f", "--stdio", "-g", "none", "-i", input]),
+        ),
+        (
+            "samply import --save-only",
+            words(&[&samply, "import", "--save-only", "-o", &out("samply.json"), input]),
+        ),
+        ("convert -o", ours("convert", &["--force", "-o", &out("out.data")])),
+        ("convert --pprof", ours("convert", &["--pprof", &out("out.pb.gz")])),
+        ("convert --firefox", ours("convert", &["--firefox", &out("out.json")])),
+        ("fix --solver flow", ours("fix", &["--solver", "flow", "--force", "-o", &out("out.data")])),
+    ]
+}
+
+fn convert(input: &Path, folder: &Path) -> Vec<String> {
     let out = folder.join("out.folded");
     words(&[env!("CARGO_BIN_EXE_skidconv"), "convert", text(input), "--quiet", "--folded", text(&out)])
 }
 
-fn copied(input: &Path, folder: &Path) -> Vec<String> {
-    let out = folder.join("out.data");
-    let program = env!("CARGO_BIN_EXE_skidconv");
-    words(&[program, "convert", text(input), "--quiet", "--force", "-o", text(&out)])
+/// The same where the file is ten times larger than the memory that may be had.
+fn limited(input: &Path, folder: &Path) {
+    let kilobytes = std::fs::metadata(input).unwrap().len() / 1024 / 10;
+    let command = convert(input, folder).join(" ");
+    let limited = format!("ulimit -v {kilobytes}; MALLOC_ARENA_MAX=1 exec {command} --threads 1");
+    print(&format!("the same, under ulimit -v {kilobytes}"), &run(&words(&["sh", "-c", &limited])), None);
 }
 
 fn words(words: &[&str]) -> Vec<String> {
@@ -80,21 +109,15 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a path of text")
 }
 
-fn best(command: &[String]) -> Option<Run> {
-    let runs = (0..TIMES).map_while(|_| run(command));
-    runs.min_by(|a, b| a.seconds.total_cmp(&b.seconds))
-}
-
-fn against(name: &str, command: &[&str], ours: &Option<Run>) {
-    print(name, &best(&words(command)), ours.as_ref());
-}
-
 fn print(name: &str, run: &Option<Run>, ours: Option<&Run>) {
     let Some(run) = run else {
         println!("{name:<50} does not run here");
         return;
     };
-    let ratio = ours.map(|ours| format!(", {:.1} times ours", run.seconds / ours.seconds));
-    let Run { seconds, megabytes } = run;
-    println!("{name:<50} {seconds:6.2} s, {megabytes:5.0} MB at most{}", ratio.unwrap_or_default());
+    let ratio = ours.map(|ours| format!(", {:.2} times the first", run.seconds / ours.seconds));
+    let Run { seconds, processor, megabytes } = run;
+    println!(
+        "{name:<50} {seconds:6.2} s, {processor:6.2} s of processors, {megabytes:5.0} MB at most{}",
+        ratio.unwrap_or_default()
+    );
 }

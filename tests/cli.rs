@@ -55,6 +55,9 @@ fn usage_errors_exit_2() {
         "fix perf.data --folded - --csv -",
         "convert perf.data",
         "convert perf.data --seed 1",
+        "diff - -",
+        "report perf.data --html -",
+        "man -",
     ] {
         let ran = skidconv(folder.path(), words);
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{words}: {}", ran.err);

@@ -68,6 +68,22 @@ fn exact(function: std::ops::Range<u64>) -> BTreeMap<u64, f64> {
 }
 
 #[test]
+fn its_examples_write_what_they_name() {
+    let folder = folder("readme-examples");
+    std::fs::copy(testdata("perf/lpd-sleep.data"), folder.join("perf.data")).unwrap();
+    let readme = readme();
+    let examples: Vec<&str> = readme.lines().filter_map(|line| line.strip_prefix("    skidconv ")).collect();
+    assert!(examples.len() >= 2, "{examples:?}");
+    for example in examples {
+        let words: Vec<&str> = example.split_whitespace().collect();
+        let ran = skidconv(&folder, &[&words[..], &["--force"]].concat());
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{example}");
+        let written = words.windows(2).filter(|pair| pair[0].starts_with("--")).map(|pair| pair[1]);
+        assert!(written.chain(["perf.fixed.data"]).all(|file| folder.join(file).exists()), "{example}");
+    }
+}
+
+#[test]
 fn the_listing_is_what_the_program_makes_of_the_recording() {
     let readme = readme();
     let row = |line: &str| {

@@ -4,6 +4,7 @@ use super::Action;
 use super::common::{Reading, Solving};
 use super::report::Show;
 use clap::Args;
+use skidconv::options::{Options, is_stdout};
 use std::path::PathBuf;
 
 pub const EXAMPLE: &str = "Example:
@@ -11,7 +12,7 @@ pub const EXAMPLE: &str = "Example:
 
 #[derive(Args)]
 pub struct Diff {
-    /// The first recording
+    /// The first recording; one of the two may be "-" for standard input
     a: PathBuf,
     /// The second recording
     b: PathBuf,
@@ -30,11 +31,15 @@ pub struct Diff {
 }
 
 impl Diff {
-    pub fn action(self) -> Action {
+    pub fn action(self) -> Result<Action, &'static str> {
+        if is_stdout(&self.a) && is_stdout(&self.b) {
+            return Err("standard input cannot be both recordings: name a file for one of them");
+        }
         let mut options = self.how.options(self.a);
         self.show.apply(&self.solving, &mut options);
         options.instructions = true;
-        let other = skidconv::options::Options { input: self.b, ..options.clone() };
-        Action::Diff { sides: Box::new([options, other]), show: self.show, rows: self.rows, all: self.all }
+        let other = Options { input: self.b, ..options.clone() };
+        let sides = Box::new([options, other]);
+        Ok(Action::Diff { sides, show: self.show, rows: self.rows, all: self.all })
     }
 }

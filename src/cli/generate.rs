@@ -1,7 +1,9 @@
 //! `completions` and `man`: what packages of the program ship, made from the command line's own types.
 
+use super::Action;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
+use skidconv::options::is_stdout;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -14,7 +16,16 @@ pub struct Completions {
 #[derive(Args)]
 pub struct Man {
     /// The folder to write them into
-    pub folder: PathBuf,
+    folder: PathBuf,
+}
+
+impl Man {
+    pub fn action(self) -> Result<Action, &'static str> {
+        match is_stdout(&self.folder) {
+            true => Err("there are several pages: name a folder for them instead of standard output"),
+            false => Ok(Action::Man(self.folder)),
+        }
+    }
 }
 
 /// Writes the completions of `shell` to the standard output.

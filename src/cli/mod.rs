@@ -174,9 +174,9 @@ impl Cli {
         let action = match self.command {
             Command::Fix(fix) => fix.action(),
             Command::Convert(convert) => convert.action(),
-            Command::Report(report) => Ok(report.action()),
+            Command::Report(report) => report.action(),
             Command::Annotate(annotate) => Ok(annotate.action()),
-            Command::Diff(diff) => Ok(diff.action()),
+            Command::Diff(diff) => diff.action(),
             Command::Stat(stat) => Ok(stat.action()),
             Command::Ibs(ibs) => ibs.action(),
             #[cfg(target_os = "linux")]
@@ -185,7 +185,7 @@ impl Cli {
             Command::Calibrate(calibrate) => calibrate.action(),
             Command::Variance(variance) => Ok(variance.action()),
             Command::Completions(of) => Ok(Action::Completions(of.shell)),
-            Command::Man(into) => Ok(Action::Man(into.folder)),
+            Command::Man(into) => into.action(),
         };
         action.unwrap_or_else(|message| Cli::command().error(ErrorKind::ArgumentConflict, message).exit())
     }

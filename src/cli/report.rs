@@ -84,11 +84,14 @@ impl Show {
 }
 
 impl Report {
-    pub fn action(self) -> Action {
+    pub fn action(self) -> Result<Action, &'static str> {
         let mut options = self.input.into_options();
         self.show.apply(&self.solving, &mut options);
         options.html = self.html;
-        Action::Report { options, show: self.show, functions: self.functions, missing: self.missing }
+        if options.uses_stdout() {
+            return Err("standard output has the tables already: give the page a file");
+        }
+        Ok(Action::Report { options, show: self.show, functions: self.functions, missing: self.missing })
     }
 }
 

@@ -76,7 +76,7 @@ impl Exporter for Firefox {
             let stack = self.stacks.intern(sample.recorded);
             track.timeline.push(Entry { time, stack, weight: -weight });
         }
-        let stack = self.stacks.intern(sample.stack);
+        let stack = self.stacks.of(sample);
         track.timeline.push(Entry { time, stack, weight });
     }
 

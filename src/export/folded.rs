@@ -35,7 +35,7 @@ impl Exporter for Folded {
         if *self.event.get_or_insert(sample.attr) != sample.attr {
             return;
         }
-        let stack = self.stacks.intern(sample.stack);
+        let stack = self.stacks.of(sample);
         let weight = self.weights.entry((sample.comm(), stack)).or_default();
         *weight = weight.saturating_add(sample.weight);
     }

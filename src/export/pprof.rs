@@ -16,10 +16,11 @@ use crate::image::{ImageId, Location};
 use crate::perfdata::AttrIx;
 use crate::report::brief;
 use flate2::{Compression, write::GzEncoder};
+use hashbrown::{DefaultHashBuilder, HashMap};
 use mappings::Mappings;
 use prost::Message;
 use proto::{Label, Profile, ValueType};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use tables::{Locations, Strings};
 
@@ -27,20 +28,24 @@ use tables::{Locations, Strings};
 #[derive(Default)]
 pub struct Pprof {
     stacks: Stacks,
-    index: HashMap<Key, usize>,
+    index: HashMap<Key, usize, DefaultHashBuilder>,
+    /// Names of threads, by number.
+    comms: Vec<String>,
+    comm_ids: HashMap<String, usize, DefaultHashBuilder>,
     samples: Vec<(Key, BTreeMap<AttrIx, Count>)>,
     events: BTreeSet<AttrIx>,
     times: Option<(u64, u64)>,
 }
 
 /// What is summed up in one pprof sample.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     stack: Option<StackId>,
     pid: i32,
     tid: i32,
     cpu: Option<u32>,
-    comm: String,
+    /// Which of the names.
+    comm: usize,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -51,12 +56,12 @@ struct Count {
 
 impl Exporter for Pprof {
     fn sample(&mut self, sample: &CorrectedSample<'_>) {
-        let stack = self.stacks.intern(sample.stack);
-        let comm = sample.comm();
+        let stack = self.stacks.of(sample);
+        let comm = self.comm(sample);
         let key = Key { stack, pid: sample.pid, tid: sample.tid, cpu: sample.cpu, comm };
         let samples = &mut self.samples;
         let at = *self.index.entry(key).or_insert_with_key(|key| {
-            samples.push((key.clone(), BTreeMap::new()));
+            samples.push((*key, BTreeMap::new()));
             samples.len() - 1
         });
         let count = self.samples[at].1.entry(sample.attr).or_default();
@@ -79,6 +84,17 @@ impl Exporter for Pprof {
 }
 
 impl Pprof {
+    fn comm(&mut self, sample: &CorrectedSample<'_>) -> usize {
+        if let Some(&known) = sample.comm.and_then(|comm| self.comm_ids.get(comm)) {
+            return known;
+        }
+        let Pprof { comms, comm_ids, .. } = self;
+        *comm_ids.entry(sample.comm()).or_insert_with_key(|comm| {
+            comms.push(comm.clone());
+            comms.len() - 1
+        })
+    }
+
     fn profile(&self, context: &mut Context<'_>) -> Profile {
         let mut strings = Strings::default();
         let mappings = Mappings::place(&self.stacks, self.main_image(context), context.names);
@@ -87,7 +103,7 @@ impl Pprof {
         let ids: Vec<u64> = nodes.map(|f| locations.id(f, context.names, &mut strings)).collect();
         let sample = self.samples.iter().map(|(key, counts)| {
             let walk = self.stacks.ids(key.stack);
-            let mut label = labels(key, &mut strings);
+            let mut label = labels(key, &self.comms[key.comm], &mut strings);
             let leaf = self.stacks.frames(key.stack).next().and_then(|frame| frame.location);
             if let Some(at) = leaf {
                 counts.keys().for_each(|event| label.extend(interval(*event, at, context, &mut strings)));
@@ -150,7 +166,7 @@ impl Pprof {
                 let (named, any) = seen.entry(image).or_default();
                 let path = context.names.path(image);
                 *any += samples;
-                *named += samples * u64::from(is_named_after(&key.comm, basename(&path)));
+                *named += samples * u64::from(is_named_after(&self.comms[key.comm], basename(&path)));
             }
         }
         seen.into_iter()
@@ -164,11 +180,11 @@ fn is_named_after(comm: &str, file: &str) -> bool {
     comm.as_bytes() == &file.as_bytes()[..file.len().min(15)]
 }
 
-fn labels(key: &Key, strings: &mut Strings) -> Vec<Label> {
+fn labels(key: &Key, comm: &str, strings: &mut Strings) -> Vec<Label> {
     let mut number = |name, num| Label { key: strings.id(name), num, ..Label::default() };
     let mut labels = vec![number("pid", key.pid.into()), number("tid", key.tid.into())];
     labels.extend(key.cpu.map(|cpu| number("cpu", cpu.into())));
-    labels.push(Label { key: strings.id("comm"), str: strings.id(&plain(&key.comm)), ..Label::default() });
+    labels.push(Label { key: strings.id("comm"), str: strings.id(&plain(comm)), ..Label::default() });
     labels
 }
 

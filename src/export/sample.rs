@@ -77,6 +77,8 @@ pub struct CorrectedSample<'a> {
     pub stack: &'a [StackFrame],
     /// The frames as recorded, the same unless it moved.
     pub recorded: &'a [StackFrame],
+    /// A number that only samples with an equal stack have, if that is known.
+    pub same: Option<u64>,
     /// Whether its leaf is another than the recording says.
     pub moved: bool,
 }

@@ -1,7 +1,10 @@
 //! Distinct stacks, stored once: a tree whose nodes are frames and whose edges lead from callee to caller.
 
-use super::StackFrame;
-use std::collections::HashMap;
+use super::{CorrectedSample, StackFrame};
+use hashbrown::{DefaultHashBuilder, HashMap};
+
+/// Stacks that are known by number at a time.
+const KNOWN: usize = 1 << 18;
 
 /// A stack: its leaf's node. Numbered in order of first appearance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -10,10 +13,25 @@ pub(super) struct StackId(u32);
 #[derive(Default)]
 pub(super) struct Stacks {
     nodes: Vec<(Option<StackId>, StackFrame)>,
-    index: HashMap<(Option<StackId>, StackFrame), StackId>,
+    index: HashMap<(Option<StackId>, StackFrame), StackId, DefaultHashBuilder>,
+    known: HashMap<u64, Option<StackId>, DefaultHashBuilder>,
 }
 
 impl Stacks {
+    /// The node for a sample's stack; `None` for the empty stack.
+    pub(super) fn of(&mut self, sample: &CorrectedSample<'_>) -> Option<StackId> {
+        let Some(same) = sample.same else { return self.intern(sample.stack) };
+        if let Some(known) = self.known.get(&same) {
+            return *known;
+        }
+        if self.known.len() == KNOWN {
+            self.known.clear();
+        }
+        let stack = self.intern(sample.stack);
+        self.known.insert(same, stack);
+        stack
+    }
+
     /// The node for a stack given leaf first; `None` for the empty stack.
     pub(super) fn intern(&mut self, stack: &[StackFrame]) -> Option<StackId> {
         stack.iter().rev().fold(None, |caller, frame| Some(self.node(caller, frame.place())))

@@ -78,6 +78,7 @@ pub(super) fn sample<'a>(attr: u32, weight: u64, stack: &'a [StackFrame]) -> Cor
         weight,
         stack,
         recorded: stack,
+        same: None,
         moved: false,
     }
 }

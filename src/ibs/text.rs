@@ -282,3 +282,80 @@ fn unknown(registers: &[(&str, u64)], rest: usize) -> String {
     }
     if text.is_empty() { text } else { format!("unknown:\t{}\n", text.trim_start()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::ibs::{FETCH, OP, Processor, Raw, Tally};
+
+    fn raw(capabilities: u32, registers: &[u64]) -> Vec<u8> {
+        let words = registers.iter().flat_map(|word| word.to_le_bytes());
+        capabilities.to_le_bytes().into_iter().chain(words).collect()
+    }
+
+    #[test]
+    fn fields_of_later_processors_are_in_the_form_of_later_versions_of_perf() {
+        let op = |capabilities, registers: [u64; 8]| {
+            super::op(&Raw::new(&raw(capabilities, &registers)).unwrap().op(None).unwrap())
+        };
+        let text = op(0x9_1bff, [0xf << 59 | 1 << 63, 0, 0, 3 << 8 | 3, 1 << 18 | 1 << 4, 0, 0, 0]);
+        for shown in [
+            "CurCnt         0 LdLatThrsh 15 LdLatEn 1",
+            "RmtSocket 1 StrmSt 1 RmtNode 0 DataSrc 3=",
+            " StOp 0 DcL1TlbMiss 0 DcL2TlbMiss 0 DcPageSize   2M DcMiss 0",
+        ] {
+            assert!(text.contains(shown), "{shown}\n{text}");
+        }
+        assert!(!text.contains("DcL1TlbHit2M") && !text.contains("unknown:"), "{text}");
+        let untranslated = op(0x9_1bff, [0; 8]);
+        assert!(untranslated.contains(" StOp 0 DcMiss 0"), "{untranslated}");
+    }
+
+    #[test]
+    fn fields_of_the_first_processors_have_a_line_of_their_own() {
+        let registers = [0, 0, 3 << 32, 0, 0x1_1e00, 0, 0];
+        let first = Some(Processor { family: 0x10, model: 4 });
+        let op = super::op(&Raw::new(&raw(0x1f, &registers)).unwrap().op(first).unwrap());
+        let also = op.lines().find_map(|line| line.strip_prefix("also:\t")).unwrap();
+        let names: Vec<&str> = also.split(' ').filter(|word| *word != "1").collect();
+        assert_eq!(
+            names,
+            [
+                "IbsOpBrnResync",
+                "IbsOpMispReturn",
+                "IbsDcLdBnkCon",
+                "IbsDcStBnkCon",
+                "IbsDcStToLdFwd",
+                "IbsDcStToLdCan",
+                "IbsDcMabHit"
+            ]
+        );
+    }
+
+    #[test]
+    fn any_bytes_can_be_printed_and_counted() {
+        let mut state = 1u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state ^ state >> 29
+        };
+        let mut tally = Tally::<u8>::default();
+        for n in 0..2000 {
+            let registers: Vec<u64> = (0..n % 12).map(|_| next()).collect();
+            let bytes = raw(next() as u32, &registers);
+            let family = [0x10, 0x14, 0x15, 0x16, 0x17, 0x19, 0x1a, 0x1b][n % 8];
+            let processor = Some(Processor { family, model: next() as u32 % 256 });
+            let raw = Raw::new(&bytes[..bytes.len() - n % 3]).unwrap();
+            if let Ok(fetch) = raw.fetch(processor) {
+                assert!(super::fetch(&fetch).ends_with('\n'));
+                tally.note_fetch(&fetch);
+                tally.count(&FETCH, 0, &fetch);
+            }
+            if let Ok(op) = raw.op(processor) {
+                assert!(super::op(&op).ends_with('\n'));
+                tally.note_op(&op);
+                tally.count(&OP, 1, &op);
+            }
+        }
+        assert_eq!(tally.rows.len(), 2);
+    }
+}

@@ -76,6 +76,8 @@ pub struct Section {
     pub align: u64,
     /// Whether it is code.
     pub executable: bool,
+    /// Whether it begins with a header that says how it is compressed.
+    pub compressed: bool,
 }
 
 impl Section {
@@ -152,9 +154,7 @@ impl Elf {
     pub fn debug_link(&self) -> Option<(PathBuf, u32)> {
         let link = self.section_bytes(self.section(".gnu_debuglink")?)?;
         let name = link.split(|&byte| byte == 0).next().filter(|name| !name.is_empty())?;
-        let checksum = link.get((name.len() / 4 + 1) * 4..)?.first_chunk::<4>()?;
-        let checksum =
-            if self.endian.is_little_endian() { u32::from_le_bytes } else { u32::from_be_bytes }(*checksum);
+        let checksum = self.u32(&link, (name.len() / 4 + 1) * 4)?;
         // only a name: it is looked for in known folders
         let name = Path::new(OsStr::from_bytes(name));
         (name.components().count() == 1).then(|| Some((name.file_name()?.into(), checksum)))?
@@ -193,6 +193,26 @@ impl Elf {
             return None;
         }
         self.source.read(section.offset, section.size)
+    }
+
+    /// What stands at `offset`; `None` if the file does not hold all of it.
+    pub(super) fn bytes(&self, offset: u64, len: u64) -> Option<Vec<u8>> {
+        self.source.read(offset, len)
+    }
+
+    /// The file itself.
+    pub(super) fn into_source(self) -> Source {
+        self.source
+    }
+
+    pub(super) fn u32(&self, bytes: &[u8], at: usize) -> Option<u32> {
+        let raw = *bytes.get(at..)?.first_chunk()?;
+        Some(if self.endian.is_little_endian() { u32::from_le_bytes(raw) } else { u32::from_be_bytes(raw) })
+    }
+
+    pub(super) fn u64(&self, bytes: &[u8], at: usize) -> Option<u64> {
+        let raw = *bytes.get(at..)?.first_chunk()?;
+        Some(if self.endian.is_little_endian() { u64::from_le_bytes(raw) } else { u64::from_be_bytes(raw) })
     }
 
     /// The address of what stands at `offset`. Segments may share a page of the file: code wins.
@@ -281,6 +301,7 @@ fn sections<'d, H: FileHeader, R: ReadRef<'d>>(
         entry_size: header.sh_entsize(endian).into(),
         align: header.sh_addralign(endian).into(),
         executable: header.sh_flags(endian).contains(elf::SHF_EXECINSTR),
+        compressed: header.sh_flags(endian).contains(elf::SHF_COMPRESSED),
     };
     Ok(headers.iter().map(section).collect())
 }

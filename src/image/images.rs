@@ -51,6 +51,11 @@ impl Images {
         (0..).map(ImageId).zip(&self.images)
     }
 
+    /// Where their files are looked for.
+    pub(super) fn search(&self) -> &Arc<SearchPath> {
+        &self.search
+    }
+
     /// Which lists may have the symbols of an image that is no file, the best first; none for files.
     pub(super) fn listed(&self, id: ImageId) -> Vec<Listed> {
         match self.get(id).state() {

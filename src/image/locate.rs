@@ -232,7 +232,7 @@ impl SearchPath {
     }
 }
 
-fn open_verified(file: &Path, build_id: Option<&[u8]>) -> Result<Elf, Option<Missing>> {
+pub(super) fn open_verified(file: &Path, build_id: Option<&[u8]>) -> Result<Elf, Option<Missing>> {
     if !file.exists() {
         return Err(None);
     }
@@ -265,7 +265,7 @@ pub(super) fn same_build(recorded: &[u8], found: &[u8]) -> bool {
 }
 
 /// An absolute path as relative to the root; `None` for anything that is not one or that climbs.
-fn relative(name: &[u8]) -> Option<&Path> {
+pub(super) fn relative(name: &[u8]) -> Option<&Path> {
     let path = Path::new(OsStr::from_bytes(name)).strip_prefix("/").ok()?;
     let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
     (plain && !name.contains(&0) && path.file_name().is_some()).then_some(path)

@@ -6,18 +6,20 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
 use tokio::runtime::{Builder, Runtime};
-use wholesym::samply_symbols::demangle_any;
-use wholesym::{AddressInfo, FrameDebugInfo, LookupAddress, SymbolManager, SymbolManagerConfig, SymbolMap};
+use wholesym::samply_symbols::{SymbolManager, SymbolMap, demangle_any};
+use wholesym::{AddressInfo, FrameDebugInfo, LookupAddress};
 
-use super::binary::Image;
+use super::elf::Elf;
 use super::functions::{FunctionRange, FunctionSource};
 use super::images::Images;
 use super::listing::{Listed, Listing};
 use super::{ImageId, Location, Svma};
+use files::{Files, Place};
+
+mod files;
 
 /// What an address belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,8 +61,7 @@ pub trait Symbolizer {
 /// Reads symbols and debug information with wholesym.
 pub struct Wholesym {
     runtime: Runtime,
-    manager: SymbolManager,
-    maps: HashMap<ImageId, Option<SymbolMap>>,
+    maps: HashMap<ImageId, Option<SymbolMap<Files>>>,
     lists: HashMap<Listed, Option<Listing>>,
     known: HashMap<Location, Option<Arc<Symbol>>>,
     functions: HashMap<Location, Option<Arc<Symbol>>>,
@@ -71,7 +72,6 @@ impl Wholesym {
     pub fn new() -> std::io::Result<Wholesym> {
         Ok(Wholesym {
             runtime: Builder::new_current_thread().build()?,
-            manager: SymbolManager::with_config(SymbolManagerConfig::default()),
             maps: HashMap::new(),
             lists: HashMap::new(),
             known: HashMap::new(),
@@ -92,7 +92,7 @@ impl Wholesym {
         if let Some(stub) = function.filter(|function| function.source == FunctionSource::Plt) {
             return named(stub, Vec::new());
         }
-        let info = self.debug_info(image, at);
+        let info = self.debug_info(images, at);
         let base = image.elf().and_then(|elf| elf.segments().first()).map_or(0, |segment| segment.svma);
         let Some(function) = function else {
             return info.map(|info| unnamed(info, base));
@@ -100,9 +100,9 @@ impl Wholesym {
         named(function, info.and_then(|info| info.frames).unwrap_or_default())
     }
 
-    fn debug_info(&mut self, image: &Image, at: Location) -> Option<AddressInfo> {
-        let (runtime, manager) = (&self.runtime, &self.manager);
-        let map = self.maps.entry(at.image).or_insert_with(|| load(runtime, manager, image));
+    fn debug_info(&mut self, images: &Images, at: Location) -> Option<AddressInfo> {
+        let runtime = &self.runtime;
+        let map = self.maps.entry(at.image).or_insert_with(|| load(runtime, images, at.image));
         runtime.block_on(map.as_ref()?.lookup(LookupAddress::Svma(at.svma.0)))
     }
 }
@@ -131,10 +131,18 @@ impl Symbolizer for Wholesym {
     }
 }
 
-fn load(runtime: &Runtime, manager: &SymbolManager, image: &Image) -> Option<SymbolMap> {
-    let load = |file: &Path| runtime.block_on(manager.load_symbol_map_for_binary_at_path(file, None)).ok();
-    let debug = image.debug().and_then(|debug| load(debug.path()));
-    debug.or_else(|| load(image.elf()?.path()))
+/// The symbols of the separate debug file if there is one, else those of the binary.
+fn load(runtime: &Runtime, images: &Images, id: ImageId) -> Option<SymbolMap<Files>> {
+    let (image, search) = (images.get(id), images.search());
+    let manager = SymbolManager::with_helper(Files::new(search.clone()));
+    let load = |elf: &Elf| {
+        runtime.block_on(manager.load_symbol_map_from_location(Place::file(elf.path()), None)).ok()
+    };
+    let elf = image.elf()?;
+    // A binary may keep its symbols and have its lines elsewhere.
+    let lines = || elf.section(".debug_info").is_none().then(|| search.debug_file(elf))?;
+    let debug = image.debug().and_then(load).or_else(|| load(&lines()?));
+    debug.or_else(|| load(elf))
 }
 
 fn listed((range, name): (&Range<u64>, &str)) -> Symbol {

@@ -6,7 +6,7 @@ use super::CpuMode;
 use super::bytes::{Endian, Words};
 
 /// `PERF_CONTEXT_USER_DEFERRED`, Linux 6.18.
-const USER_DEFERRED: u64 = -640i64 as u64;
+pub(super) const USER_DEFERRED: u64 = -640i64 as u64;
 
 /// The call chain as stored: addresses, innermost first, with markers that tell the mode of what follows.
 ///
@@ -56,11 +56,6 @@ impl<'a> Callchain<'a> {
                 }
             }
         })
-    }
-
-    /// Whether the user's part was put off to a later record.
-    pub fn is_deferred(&self) -> bool {
-        self.iter().any(|entry| entry == USER_DEFERRED)
     }
 
     /// Whether an entry is a marker.

@@ -280,9 +280,13 @@ impl PerfFile {
         if record.kind >= super::kinds::USER_TYPE_START || record.kind == c::PERF_RECORD_SAMPLE {
             return None;
         }
+        Sideband::decode(record, self.layout_of_other(record)?)
+    }
+
+    /// How a record that is no sample ends.
+    pub(super) fn layout_of_other(&self, record: &Record<'_>) -> Option<&Layout> {
         // Where the id is unknown the form of the first event's trailer is the best guess.
-        let ix = record.attr.map_or(0, |ix| ix.0 as usize);
-        Sideband::decode(record, self.layouts.get(ix)?)
+        self.layouts.get(record.attr.map_or(0, |ix| ix.0 as usize))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Types of records: those of the kernel are named in `linux_perf_event_reader::constants`, those of perf itself here.
 
+/// Callers in user space of an earlier sample (Linux 6.18).
+pub const CALLCHAIN_DEFERRED: u32 = 22;
 /// Numbers below are the kernel's, from here on perf's own.
 pub const USER_TYPE_START: u32 = 64;
 /// An event's description, in pipe mode.

@@ -113,8 +113,9 @@ pub(super) struct Layout {
     pub regs_intr: u64,
     /// Index of the program counter among the user registers, if they contain it.
     pub user_ip: Option<u16>,
-    /// Size of the trailer of records other than samples, and the offset in it of the time.
+    /// Size of the trailer of records other than samples, and the offsets in it of the thread and the time.
     pub trailer: usize,
+    pub trailer_tid: Option<usize>,
     pub trailer_time: Option<usize>,
 }
 
@@ -123,7 +124,7 @@ impl Layout {
     pub fn new(attr: &Attr, endian: Endian, arch: Option<&str>) -> Layout {
         let (fixed, fixed_end) = fixed(attr.sample_type);
         let trailer = |fields: u64| 8 * (attr.sample_type & fields & TRAILER).count_ones() as usize;
-        let has_time = attr.sample_type & c::PERF_SAMPLE_TIME != 0;
+        let has = |bit| attr.sample_id_all && attr.sample_type & bit != 0;
         Layout {
             endian,
             fixed,
@@ -135,7 +136,8 @@ impl Layout {
             regs_intr: attr.sample_regs_intr,
             user_ip: program_counter(attr.sample_regs_user, arch),
             trailer: if attr.sample_id_all { trailer(TRAILER) } else { 0 },
-            trailer_time: (attr.sample_id_all && has_time).then(|| trailer(c::PERF_SAMPLE_TID)),
+            trailer_tid: has(c::PERF_SAMPLE_TID).then_some(4),
+            trailer_time: has(c::PERF_SAMPLE_TIME).then(|| trailer(c::PERF_SAMPLE_TID)),
         }
     }
 

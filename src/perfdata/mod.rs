@@ -10,6 +10,7 @@
 
 mod attr;
 mod bytes;
+mod deferred;
 mod error;
 mod features;
 mod fields;
@@ -39,6 +40,7 @@ mod warning;
 
 pub use attr::Attr;
 pub use bytes::Words;
+pub use deferred::Deferred;
 pub use error::Error;
 pub use features::{BuildId, Compression, Features};
 pub use fields::{

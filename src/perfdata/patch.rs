@@ -6,7 +6,7 @@ use super::bytes::Endian;
 use super::{Record, Sample};
 
 /// The largest record: its size is a 16-bit number and a multiple of 8.
-const LARGEST: usize = 65528;
+pub(super) const LARGEST: usize = 65528;
 
 /// A change to one sample.
 ///

@@ -15,7 +15,7 @@ use super::patch::Applied;
 use super::relocate::Relocation;
 use super::source::Source;
 use super::stream::feature_of;
-use super::{Error, Patch, PerfFile, Record, Sample, Tally, Warning, kinds};
+use super::{Deferred, Error, Patch, PerfFile, Record, Sample, Tally, Warning, kinds};
 use crate::progress::{Progress, Stage};
 
 /// How much is copied between two reports of progress, and written at a time.
@@ -41,7 +41,8 @@ pub struct Rewritten {
 }
 
 /// Copies `input` to `out`, which must be empty and at its start. `decide` is asked once for each sample that can be
-/// decoded, in the order of the file.
+/// decoded, in the order of the file. It sees callchains whole, parts that were [put off](super::Deferred) included, and so
+/// are those of the samples that it changes.
 pub fn rewrite(
     input: &PerfFile,
     out: &mut (impl Write + Seek),
@@ -84,12 +85,13 @@ struct Copy<'f, W: Write> {
     /// Offset in the output.
     at: u64,
     moved: Vec<(u64, u64)>,
+    deferred: Deferred<'f>,
 }
 
 impl<'f, W: Write> Copy<'f, W> {
     fn new(input: &'f PerfFile, out: W) -> Self {
         let out = BufWriter::with_capacity(CHUNK as usize, out);
-        Copy { input, out, at: 0, moved: Vec::new() }
+        Copy { input, out, at: 0, moved: Vec::new(), deferred: Deferred::new(input) }
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
@@ -147,7 +149,8 @@ impl<'f, W: Write> Copy<'f, W> {
         scratch: &mut Vec<u8>,
         done: &mut Rewritten,
     ) -> Result<bool, Error> {
-        let sample = match self.input.sample(record) {
+        let mut record = record;
+        let mut sample = match self.input.sample(record) {
             Ok(Some(sample)) => sample,
             Ok(None) => return Ok(false),
             Err(_) => {
@@ -155,6 +158,12 @@ impl<'f, W: Write> Copy<'f, W> {
                 return Ok(false);
             }
         };
+        let whole = self.deferred.join(record, &sample);
+        if let Some(whole) = &whole
+            && let Ok(Some(joined)) = self.input.sample(whole)
+        {
+            (record, sample) = (whole, joined);
+        }
         let Some(patch) = decide(record, &sample) else {
             return Ok(false);
         };

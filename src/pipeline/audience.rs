@@ -24,6 +24,26 @@ pub struct Move<'a> {
     pub to: Option<Location>,
     /// How its record changes.
     pub patch: Option<&'a Patch>,
+    /// What else is known of it.
+    pub known: Option<Known<'a>>,
+}
+
+/// What a sample has in common with others.
+#[derive(Clone, Copy)]
+pub struct Known<'a> {
+    /// Equal numbers mean equal stacks.
+    pub number: Option<u64>,
+    /// Its frames as recorded.
+    pub stack: &'a [StackFrame],
+    /// Its thread's name.
+    pub comm: Option<&'a str>,
+}
+
+impl Move<'_> {
+    /// Whether the stack is another afterwards.
+    fn changes(&self, sample: &Sample<'_>) -> bool {
+        self.patch.is_some_and(|patch| patch.ip != sample.ip || patch.drop > 1 || patch.push.len() > 1)
+    }
 }
 
 impl Audience {
@@ -50,27 +70,35 @@ impl Audience {
         if self.exporters.is_empty() || self.exported.get(sample.attr.0 as usize) != Some(&true) {
             return;
         }
-        let moved = how.from != how.to;
-        let recorded = moved.then(|| stack(survey, record, sample, None));
-        let stack = stack(survey, record, sample, how.patch);
+        let looked_up;
+        let known = match how.known {
+            Some(known) => known,
+            None => {
+                looked_up = stack(survey, record, sample, None);
+                let comm = survey.spaces.comm(sample.pid, sample.tid, when(record, sample));
+                Known { number: None, stack: &looked_up, comm }
+            }
+        };
+        let changed = how.changes(sample).then(|| stack(survey, record, sample, how.patch));
         let corrected = CorrectedSample {
             attr: sample.attr,
             pid: sample.pid,
             tid: sample.tid,
             time: sample.time,
             cpu: sample.cpu,
-            comm: survey.spaces.comm(sample.pid, sample.tid, when(record, sample)),
+            comm: known.comm,
             weight: sample.period,
-            stack: &stack,
-            recorded: recorded.as_ref().unwrap_or(&stack),
-            moved,
+            stack: changed.as_deref().unwrap_or(known.stack),
+            recorded: known.stack,
+            same: known.number.filter(|_| changed.is_none()),
+            moved: how.from != how.to,
         };
         self.exporters.iter_mut().for_each(|e| e.sample(&corrected));
     }
 }
 
 /// The sample's frames as they are after `patch`.
-fn stack(
+pub fn stack(
     survey: &Survey,
     record: &Record<'_>,
     sample: &Sample<'_>,

@@ -14,12 +14,14 @@ pub struct Kind {
     pub causes: Counts,
     /// Bytes that come with one event: a line of a cache, or a page.
     pub span: u64,
+    /// Whether its exact samples tell how often instructions ran.
+    pub tells_runs: bool,
     /// Why, in a clause.
     pub reason: &'static str,
 }
 
 const fn kind(class: Class, causes: Counts, reason: &'static str) -> Kind {
-    Kind { class, causes, span: LINE, reason }
+    Kind { class, causes, span: LINE, tells_runs: false, reason }
 }
 
 /// Of a cache.
@@ -78,9 +80,7 @@ fn by_processor(attr: &Attr) -> Option<Kind> {
             told("the processor notes what it fetched (see skidconv ibs)")
         }
         name if name.starts_with("ibs_op") && attr.config & COUNTS_OPS == 0 => told(BY_CYCLES),
-        name if name.starts_with("ibs_op") => {
-            told("the processor notes the op's instruction (see skidconv ibs)")
-        }
+        name if name.starts_with("ibs_op") => told(BY_OPS).map(|kind| Kind { tells_runs: true, ..kind }),
         _ => None,
     }
 }
@@ -89,6 +89,8 @@ fn by_processor(attr: &Attr) -> Option<Kind> {
 const COUNTS_OPS: u64 = 1 << 19;
 const BY_CYCLES: &str = "the processor notes the op's instruction; tagged by cycles, so neither a profile of instructions nor \
     of time (see skidconv ibs)";
+const BY_OPS: &str = "the processor notes the op's instruction; counted by ops, so that what ran how often is learnt from it \
+    (see skidconv ibs)";
 
 /// `PERF_COUNT_HW_*`.
 fn hardware(config: u64) -> Kind {

@@ -22,12 +22,12 @@ const CHAIN: u64 = 0xffff_ffff;
 
 /// Whose sample it is, of what kind and when.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-struct Who {
-    attr: AttrIx,
-    misc: u16,
-    unwound: bool,
-    pid: i32,
-    era: Era,
+pub(super) struct Who {
+    pub attr: AttrIx,
+    pub misc: u16,
+    pub unwound: bool,
+    pub pid: i32,
+    pub era: Era,
 }
 
 /// What is wanted of a distinct sample once, at the end.

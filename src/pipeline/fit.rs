@@ -4,10 +4,10 @@ use crate::report::Fit;
 use crate::skid::kernel::{Kernel, Origin};
 use crate::solve::{Answer, Solved};
 
-/// Total variation distance between the samples of a region's first event and what its answer expects, beside what chance
+/// Total variation distance between the samples of a region's first late event and what its answer expects, beside what chance
 /// alone would make of it: each share *p* of *n* samples is off by √(2 p (1 − p) / π n) on average.
 pub fn fit(answer: &Answer, solved: &Solved) -> Option<Fit> {
-    let event = answer.model.events.first()?;
+    let event = answer.model.events.iter().find(|event| !event.exact)?;
     let total = event.total();
     let expected = expected(answer, solved);
     let sum: f64 = expected.iter().sum();
@@ -26,7 +26,8 @@ pub fn fit(answer: &Answer, solved: &Solved) -> Option<Fit> {
 /// Expected reports of the first event per node, up to a factor.
 fn expected(answer: &Answer, solved: &Solved) -> Vec<f64> {
     let region = &answer.model.region;
-    let counted = answer.model.events.first().map_or(&[][..], |event| &event.counts);
+    let counted =
+        answer.model.events.iter().find(|event| !event.exact).map_or(&[][..], |event| &event.counts);
     let runs = |(node, &counted): (&crate::skid::Node, &bool)| {
         if counted { answer.rates.blocks[node.block] } else { 0.0 }
     };

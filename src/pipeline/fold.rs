@@ -11,11 +11,20 @@ use linux_perf_event_reader::constants::PERF_RECORD_SAMPLE;
 
 use super::equal::{Batch, Equal};
 use crate::image::AddressSpaces;
-use crate::perfdata::{Checkpoint, Error, PerfFile, Warning};
+use crate::perfdata::{Checkpoint, Deferred, Error, PerfFile, Record, Warning};
 use crate::progress::{Progress, Stage};
 
 /// More would have to wait for the file, and hold more memory.
 const MOST_THREADS: usize = 4;
+
+/// How to go over the samples.
+#[derive(Default)]
+pub struct Stretches {
+    /// Where to cut the file.
+    pub cuts: Vec<Checkpoint>,
+    /// Whether parts of callchains were put off to later records.
+    pub deferred: bool,
+}
 
 enum Sent {
     Batch(Batch),
@@ -25,7 +34,7 @@ enum Sent {
 /// Shows batches to `take`; returns what was tolerated on the way.
 pub fn fold(
     (file, spaces): (&PerfFile, &AddressSpaces),
-    cuts: &[Checkpoint],
+    Stretches { cuts, deferred }: &Stretches,
     threads: usize,
     progress: &dyn Progress,
     mut take: impl FnMut(&Batch),
@@ -34,7 +43,7 @@ pub fn fold(
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..=cuts.len()).map(|_| sync_channel(1)).unzip();
     let next = AtomicUsize::new(0);
     let senders: Vec<_> = senders.into_iter().map(|sender| Mutex::new(Some(sender))).collect();
-    let stretch = Stretch { file, spaces, cuts, progress };
+    let stretch = Stretch { file, spaces, cuts, deferred: *deferred, progress };
     let work = || {
         loop {
             let ix = next.fetch_add(1, Ordering::Relaxed);
@@ -66,6 +75,7 @@ struct Stretch<'a> {
     file: &'a PerfFile,
     spaces: &'a AddressSpaces,
     cuts: &'a [Checkpoint],
+    deferred: bool,
     progress: &'a dyn Progress,
 }
 
@@ -74,10 +84,14 @@ impl Stretch<'_> {
         let from = ix.checked_sub(1).map(|ix| self.cuts[ix]);
         let mut records = self.file.records_between(from, self.cuts.get(ix).copied())?;
         let mut equal = Equal::new(self.file, self.spaces);
+        let mut deferred = self.deferred.then(|| Deferred::new(self.file));
         let (mut shown, mut count) = (0, 0u32);
         while let Some(record) = records.next()? {
             if record.kind == PERF_RECORD_SAMPLE {
-                equal.add(&record);
+                match deferred.as_mut().and_then(|deferred| whole(self.file, deferred, &record)) {
+                    Some(whole) => equal.add(&whole),
+                    None => equal.add(&record),
+                }
                 if equal.is_full() && sender.send(Sent::Batch(equal.take())).is_err() {
                     return Ok(vec![]);
                 }
@@ -93,6 +107,11 @@ impl Stretch<'_> {
         let _ = sender.send(Sent::Batch(equal.take()));
         Ok(records.warnings().to_vec())
     }
+}
+
+/// A sample's record with the part of its callchain that was put off.
+fn whole<'d>(file: &PerfFile, deferred: &'d mut Deferred<'_>, record: &Record<'_>) -> Option<Record<'d>> {
+    deferred.join(record, &file.sample(record).ok()??)
 }
 
 #[cfg(test)]
@@ -115,7 +134,7 @@ mod tests {
             cuts.extend(records.checkpoint().filter(|_| n % every == 0));
         }
         let (mut order, mut counts) = (vec![], std::collections::HashMap::new());
-        fold((file, spaces), &cuts, threads, &Silent, |batch| {
+        fold((file, spaces), &Stretches { cuts, deferred: false }, threads, &Silent, |batch| {
             batch.groups(file, |group| {
                 let head = [group.sample.ip, group.sample.attr.0.into()];
                 let key: Vec<u64> = head.into_iter().chain(group.sample.callchain.iter()).collect();

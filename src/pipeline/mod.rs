@@ -13,6 +13,7 @@ mod intervals;
 pub mod linking;
 mod listings;
 mod loops;
+mod memo;
 mod moves;
 mod second;
 pub mod stat;
@@ -34,7 +35,7 @@ use crate::code::Program;
 use crate::export::{self, Existing, Output, write_recording};
 use crate::image::{self, Debuginfod, SearchPath};
 use crate::options;
-use crate::perfdata::{self, PerfFile};
+use crate::perfdata::{self, Deferred, PerfFile};
 use crate::progress::{Progress, Stage};
 use crate::report::Report;
 use crate::report::diff::InstructionShare;
@@ -125,7 +126,7 @@ pub fn run_watched(
     let survey = Survey::take_and_show(&file, search, workers(options), progress, |survey, group| {
         if once {
             let at = survey.place(group.record, group.sample);
-            let how = Move { from: at, to: at, patch: None };
+            let how = Move { from: at, to: at, ..Move::default() };
             audience.show(survey, (group.record, group.sample), group.samples, how);
         }
     });
@@ -220,11 +221,14 @@ fn copy(
 /// Shows the samples to the exporters without writing a recording.
 fn show(file: &PerfFile, progress: &dyn Progress, second: &mut Second<'_>) -> Result<(), perfdata::Error> {
     progress.start(Stage::Write, file.data_len());
-    let mut records = file.records()?;
+    let (mut records, mut deferred) = (file.records()?, Deferred::new(file));
     let (mut shown, mut count) = (0, 0u32);
     while let Some(record) = records.next()? {
         if let Some(sample) = file.sample(&record).ok().flatten() {
-            second.decide(file, &record, &sample);
+            let whole = deferred.join(&record, &sample);
+            let joined = whole.as_ref().and_then(|whole| Some((whole, file.sample(whole).ok()??)));
+            let (record, sample) = joined.unwrap_or((&record, sample));
+            second.decide(file, record, &sample);
         }
         count = count.wrapping_add(1);
         if count.is_multiple_of(4096) {

@@ -103,7 +103,7 @@ impl Desk<'_> {
 /// Head times. Where no event measured time, late reports of retirement do so roughly: they stand where the processor waits.
 fn waits(answer: &Answer) -> Holds {
     let model = &answer.model;
-    match model.events.first().filter(|_| model.time.is_none()) {
+    match model.events.iter().find(|event| !event.exact).filter(|_| model.time.is_none()) {
         None => answer.holds.clone(),
         Some(event) => {
             let time = TimeSamples { cycles: event.weight.clone(), period: event.period };

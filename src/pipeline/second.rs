@@ -1,11 +1,14 @@
 //! The second walk: each sample gets its new address, and all that want to see it see it.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
-use super::audience::{Audience, Move};
+use super::audience::{Audience, Known, Move, stack};
 use super::correct::Correction;
+use super::memo::Memo;
 use super::survey::{CellIx, Survey, when};
 use crate::attribute::{Dealer, Route};
+use crate::export::StackFrame;
 use crate::image::Location;
 use crate::perfdata::{Patch, PerfFile, Reads, Record, Sample};
 
@@ -16,10 +19,33 @@ pub struct Second<'a> {
     seed: u64,
     dealers: HashMap<CellIx, Dealer>,
     reads: Reads,
+    memo: Memo<'a, Found<'a>>,
     /// Who sees them.
     pub audience: Audience,
     /// Samples that were to move but could not: their process does not show the place, or their record would get too long.
     pub stuck: u64,
+}
+
+/// What is the same for samples that differ in nothing but their time and thread.
+#[derive(Clone)]
+struct Found<'a> {
+    from: Option<Location>,
+    cell: Option<CellIx>,
+    /// As recorded; empty where nobody wants it.
+    stack: Rc<[StackFrame]>,
+    comm: Option<&'a str>,
+}
+
+impl<'a> Found<'a> {
+    fn find(survey: &'a Survey, record: &Record<'_>, sample: &Sample<'_>, wants_stack: bool) -> Found<'a> {
+        let from = survey.place(record, sample);
+        Found {
+            from,
+            cell: from.and_then(|from| survey.cell_of(record, sample, from)),
+            stack: if wants_stack { stack(survey, record, sample, None).into() } else { Rc::new([]) },
+            comm: survey.spaces.comm(sample.pid, sample.tid, when(record, sample)),
+        }
+    }
 }
 
 /// A decision about one sample.
@@ -31,16 +57,20 @@ struct Decision {
 impl<'a> Second<'a> {
     /// `audience` sees every sample.
     pub fn new(survey: &'a Survey, correction: &'a Correction, seed: u64, audience: Audience) -> Second<'a> {
-        let (dealers, reads) = (HashMap::new(), Reads::default());
-        Second { survey, correction, seed, dealers, reads, audience, stuck: 0 }
+        let (dealers, reads, memo) = (HashMap::new(), Reads::default(), Memo::new(&survey.spaces));
+        Second { survey, correction, seed, dealers, reads, memo, audience, stuck: 0 }
     }
 
     /// What to change in a sample.
     pub fn decide(&mut self, file: &PerfFile, record: &Record<'_>, sample: &Sample<'_>) -> Option<Patch> {
-        let from = self.survey.place(record, sample);
-        let decision = from.and_then(|from| self.deal(record, sample, from));
+        let (survey, wants_stack) = (self.survey, !self.audience.exporters.is_empty());
+        let find = || Found::find(survey, record, sample, wants_stack);
+        let (number, found) = self.memo.of(record, sample, find).clone();
+        let Found { from, cell, stack, comm } = found;
+        let decision = from.zip(cell).and_then(|(from, cell)| self.deal((record, sample), from, cell));
         let to = decision.as_ref().map_or(from, |d| Some(d.to));
-        let how = Move { from, to, patch: decision.as_ref().map(|d| &d.patch) };
+        let known = Known { number: Some(number), stack: &stack, comm };
+        let how = Move { from, to, patch: decision.as_ref().map(|d| &d.patch), known: Some(known) };
         let Second { survey, reads, audience, .. } = self;
         reads.split(file, sample, |attr, period| {
             audience.show(survey, (record, &Sample { attr, period, ..*sample }), 1, how);
@@ -48,11 +78,15 @@ impl<'a> Second<'a> {
         decision.map(|d| d.patch)
     }
 
-    fn deal(&mut self, record: &Record<'_>, sample: &Sample<'_>, from: Location) -> Option<Decision> {
+    fn deal(
+        &mut self,
+        (record, sample): (&Record<'_>, &Sample<'_>),
+        from: Location,
+        cell: CellIx,
+    ) -> Option<Decision> {
         if sample.exact || self.correction.cells.is_empty() {
             return None;
         }
-        let cell = self.survey.cell_of(record, sample, from)?;
         let assigned = self.correction.cells.get(&cell)?;
         let seed = self.seed ^ (u64::from(cell) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let dealer = self.dealers.entry(cell).or_insert_with(|| Dealer::new(&assigned.shares, seed));

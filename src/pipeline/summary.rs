@@ -95,7 +95,7 @@ pub fn report(
     };
     warn(
         survey.losses.deferred,
-        "have callers in user space that later records tell, which are kept there but left out of stacks",
+        "have callers in user space that were put off to later records, which were not found",
     );
     warn(second.stuck, "could not be moved where they belong and were left where they stand");
     let nameless = nameless(survey, context);

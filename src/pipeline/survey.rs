@@ -7,9 +7,10 @@ use std::sync::Arc;
 use linux_perf_event_reader::constants::PERF_RECORD_SAMPLE;
 
 use super::equal::{Branch, Group};
-use super::fold::fold;
+use super::fold::{Stretches, fold};
 use crate::image::{AddressSpaces, Images, Location, Mapped, SearchPath, When};
-use crate::perfdata::{AttrIx, Checkpoint, Error, PerfFile, Record, Sample, Sideband, Warning};
+use crate::perfdata::kinds::CALLCHAIN_DEFERRED;
+use crate::perfdata::{AttrIx, Error, PerfFile, Record, Sample, Sideband, Warning};
 use crate::progress::{Progress, Stage};
 
 /// Bytes of the file that one thread folds at a time, at least and at most. They decide nothing but speed and memory.
@@ -96,7 +97,7 @@ pub struct Losses {
     pub undecodable: Passed,
     /// Samples of events that are not in the recording.
     pub unknown: Passed,
-    /// Samples whose callers in user space are told by later records.
+    /// Samples whose callers in user space were put off, and did not come.
     pub deferred: u64,
 }
 
@@ -161,7 +162,7 @@ impl Survey {
         mut see: impl FnMut(&Survey, &Group<'_>),
     ) -> Result<Survey, Error> {
         progress.start(Stage::Read, 2 * file.data_len());
-        let (spaces, mut losses, cuts) = walk(file, threads, progress)?;
+        let (spaces, mut losses, stretches) = walk(file, threads, progress)?;
         let spaces = Arc::new(spaces);
         let mut survey = Survey {
             images: Images::new(&spaces, &file.features().build_ids, search),
@@ -176,7 +177,7 @@ impl Survey {
             by_key: HashMap::new(),
             by_context: HashMap::new(),
         };
-        let warnings = fold((file, &spaces), &cuts, threads, progress, |batch| {
+        let warnings = fold((file, &spaces), &stretches, threads, progress, |batch| {
             losses.undecodable.add(batch.undecodable);
             losses.unknown.add(batch.unknown);
             survey.samples += batch.taken;
@@ -268,13 +269,14 @@ pub fn when(record: &Record<'_>, sample: &Sample<'_>) -> When {
     When { time: sample.time, ordinal: record.ordinal }
 }
 
-/// Finds what was mapped when, what was lost, and where to cut the file for the walk over its samples.
+/// Finds what was mapped when, what was lost, and how to go over the samples.
 fn walk(
     file: &PerfFile,
     threads: usize,
     progress: &dyn Progress,
-) -> Result<(AddressSpaces, Losses, Vec<Checkpoint>), Error> {
-    let (mut spaces, mut losses, mut cuts) = (AddressSpaces::new(), Losses::default(), Vec::new());
+) -> Result<(AddressSpaces, Losses, Stretches), Error> {
+    let (mut spaces, mut losses) = (AddressSpaces::new(), Losses::default());
+    let Stretches { mut cuts, mut deferred } = Stretches::default();
     let mut records = file.records()?;
     let stretch = (file.data_len() / (2 * threads as u64)).clamp(STRETCH.0, STRETCH.1);
     let (mut shown, mut count, mut cut) = (0, 0u32, stretch);
@@ -285,6 +287,7 @@ fn walk(
             losses.note(&sideband);
             spaces.record(record.ordinal, &sideband);
         }
+        deferred |= record.kind == CALLCHAIN_DEFERRED;
         count = count.wrapping_add(1);
         if count.is_multiple_of(4096) {
             let position = records.position();
@@ -298,5 +301,7 @@ fn walk(
     }
     progress.advance(Stage::Read, records.position() - shown);
     spaces.seal();
-    Ok((spaces, losses, cuts))
+    // What was put off is looked for ahead of the samples, from the start of the file.
+    cuts.retain(|_| !deferred);
+    Ok((spaces, losses, Stretches { cuts, deferred }))
 }

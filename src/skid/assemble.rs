@@ -67,6 +67,7 @@ fn observation(region: &Region, event: &Folded) -> Observation {
         weight: event.at(region),
         period: event.period,
         counts: region.nodes.iter().map(|n| event.counts.includes(n)).collect(),
+        exact: event.exact,
     }
 }
 

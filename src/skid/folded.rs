@@ -45,6 +45,8 @@ pub struct Folded {
     pub period: f64,
     /// What it counts.
     pub counts: Counts,
+    /// Whether its samples stand where they arose.
+    pub exact: bool,
 }
 
 impl Folded {

@@ -57,7 +57,7 @@ mod tests {
         let function = explore(&Bytes(0, code), 0..12, &[]);
         let program = Program::link(vec![(0, function)], &NoStubs, &[], false);
         let weight = samples.iter().enumerate().map(|(ix, n)| ((0, ix), n * 7.0)).collect();
-        second(&program, &Folded { weight, period: 7.0, counts: Counts::Instructions })
+        second(&program, &Folded { weight, period: 7.0, counts: Counts::Instructions, exact: false })
     }
 
     #[test]

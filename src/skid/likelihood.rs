@@ -17,6 +17,8 @@ pub struct Observation {
     pub period: f64,
     /// Nodes whose execution this event counts.
     pub counts: Vec<bool>,
+    /// Whether its samples stand where they arose: no skid is between them and what ran.
+    pub exact: bool,
 }
 
 impl Observation {
@@ -61,6 +63,11 @@ impl Model {
         self.events[0].weight.iter().sum()
     }
 
+    /// Samples that tell how often blocks ran as they stand: exact ones, where there are any.
+    pub fn counted(&self) -> &Observation {
+        self.events.iter().find(|event| event.exact).unwrap_or(&self.events[0])
+    }
+
     /// Expected reports for parameters `z`; `None` where they admit no flow.
     pub fn predict(
         &self,
@@ -77,7 +84,10 @@ impl Model {
             let executions =
                 |i: usize| if event.counts[i] { rates.blocks[self.region.nodes[i].block] } else { 0.0 };
             let origin: Vec<f64> = (0..self.region.nodes.len()).map(executions).collect();
-            let mut reports = kernel.reports(&walk, skid, Origin::Behind(&origin));
+            let mut reports = match event.exact {
+                true => vec![origin; skid.weights.len()],
+                false => kernel.reports(&walk, skid, Origin::Behind(&origin)),
+            };
             reports.iter_mut().for_each(|bin| normalise(bin));
             bins.push(reports);
         }
@@ -87,7 +97,7 @@ impl Model {
     /// Pearson's χ² of the blocks over its degrees of freedom, at least 1: how much more the samples scatter than Poisson's.
     pub fn dispersion(&self, prediction: &Prediction, skid: &Skid) -> f64 {
         let (mut chi, mut cells) = (0.0, 0.0);
-        for (ix, event) in self.events.iter().enumerate() {
+        for (ix, event) in self.events.iter().enumerate().filter(|(_, event)| !event.exact) {
             let expected = self.expected(prediction, skid, ix);
             let seen: Vec<f64> = event.samples().collect();
             for block in &self.region.blocks {

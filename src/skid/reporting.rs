@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(function.insts.len(), samples.len());
         let program = Program::link(vec![(0, function)], &NoStubs, &[], false);
         let weight = samples.iter().enumerate().map(|(ix, n)| ((0, ix), n * 7.0)).collect();
-        let time = Folded { weight, period: 7.0, counts: Counts::Instructions };
+        let time = Folded { weight, period: 7.0, counts: Counts::Instructions, exact: false };
         decide(&program, Some(&time), &[&time], None)
     }
 

@@ -34,7 +34,7 @@ pub struct Known {
 /// The samples to learn from.
 #[derive(Clone, Debug)]
 pub struct Evidence {
-    /// Retirement events; the first sets the scale.
+    /// Retirement events; the first sets the scale. Exact ones come last.
     pub retired: Vec<Folded>,
     /// The event that measured time.
     pub time: Option<Folded>,

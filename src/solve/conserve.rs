@@ -57,7 +57,7 @@ impl<'a> Conservation<'a> {
     /// The energy, and a start near branch `logits`.
     pub fn new(model: &'a Model, logits: &[f64], belief: Belief) -> (Conservation<'a>, Vec<f64>) {
         let mut circulation = Circulation::new(&model.region);
-        let samples: Vec<f64> = model.events[0].samples().collect();
+        let samples: Vec<f64> = model.counted().samples().collect();
         let blocks: Vec<f64> =
             model.region.blocks.iter().map(|b| samples[b.nodes.clone()].iter().sum()).collect();
         let start = feasible(model, &mut circulation, &blocks, logits);

@@ -151,6 +151,7 @@ mod tests {
                 weight: vec![1.0; 60],
                 period: 1.0,
                 counts: vec![true; 60],
+                exact: false,
             }],
             time: None,
             reporting: crate::skid::hold::Reporting { late: true, fused: false, fused_constants: false },

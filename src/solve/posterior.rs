@@ -21,6 +21,8 @@ pub struct Trust {
     pub prior: f64,
 }
 
+/// Variance over Poisson's of samples that stand where they arose: instructions are not all of one op.
+const EXACT: f64 = 2.0;
 /// Standard deviation of log rates of roots around the centre.
 const ROOT_PRIOR: f64 = 2.0;
 
@@ -71,7 +73,7 @@ impl<'a> Posterior<'a> {
     /// Samples that fall to each bin of the skid, by how well it explains them.
     pub fn allotted(&self, prediction: &Prediction) -> Vec<f64> {
         let mut allotted = vec![0.0; self.skid.weights.len()];
-        for (ix, event) in self.model.events.iter().enumerate() {
+        for (ix, event) in self.model.events.iter().enumerate().filter(|(_, event)| !event.exact) {
             let expected = self.model.expected(prediction, &self.skid, ix);
             let total = event.total();
             for (k, bin) in prediction.bins[ix].iter().enumerate() {
@@ -104,10 +106,11 @@ impl<'a> Posterior<'a> {
     /// off. Inside a block all instructions run equally often; where in it samples stand says how it waits, which time says
     /// better.
     pub fn misfits(&self, prediction: &Prediction, skid: &Skid) -> Vec<f64> {
-        let scale = 2.0 / self.trust.dispersion.sqrt();
         let mut misfits = Vec::with_capacity(self.seen.len() * self.model.region.blocks.len());
         for (event, seen) in self.seen.iter().enumerate() {
             let expected = self.model.expected(prediction, skid, event);
+            let exact = self.model.events[event].exact;
+            let scale = 2.0 / if exact { EXACT } else { self.trust.dispersion }.sqrt();
             for (block, seen) in self.model.region.blocks.iter().zip(seen) {
                 let expected: f64 = expected[block.nodes.clone()].iter().sum();
                 misfits.push(scale * ((expected + 0.375).sqrt() - seen));

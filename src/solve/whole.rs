@@ -24,7 +24,7 @@ const MOST_FREEDOM: usize = 150;
 
 /// Finds which address is reported, makes the groups and solves them.
 pub fn solve(program: &Program, evidence: &Evidence, settings: &Settings, progress: &dyn Progress) -> Solved {
-    let events: Vec<_> = evidence.retired.iter().chain(&evidence.time).collect();
+    let events: Vec<_> = evidence.retired.iter().filter(|event| !event.exact).chain(&evidence.time).collect();
     let reporting = reporting::decide(program, evidence.time.as_ref(), &events, settings.known.late);
     // time alone tells where cycles went; how often anything ran is only wanted to share them out where ways meet
     let solver = if evidence.retired.is_empty() { Solver::Flow } else { settings.solver };

@@ -89,10 +89,10 @@ impl Group {
         let metrics = recording.header.metrics.len();
         let thread = self.threads.entry(call.tid).or_insert_with(|| vec![Moments::default(); metrics]);
         self.all.resize(metrics, Moments::default());
-        for metric in 0..metrics {
+        for (metric, (own, all)) in thread.iter_mut().zip(&mut self.all).enumerate() {
             if let Some(value) = recording.value(call, metric) {
-                thread[metric].push(value, call.weight);
-                self.all[metric].push(value, call.weight);
+                own.push(value, call.weight);
+                all.push(value, call.weight);
             }
         }
     }

@@ -21,17 +21,17 @@ const COLORS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00"
 pub fn write_svg(summary: &Summary<'_>, groups: &[&Group], out: &mut dyn Write) -> Result<(), Error> {
     let panel = TOP + HEIGHT + FOOT;
     let height = panel * groups.len().max(1) as f64;
-    write!(
+    writeln!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {height}\" width=\"{0}\" height=\"{height}\" \
-         font-family=\"sans-serif\" font-size=\"11\"><rect width=\"{0}\" height=\"{height}\" fill=\"#fff\"/>\n",
+         font-family=\"sans-serif\" font-size=\"11\"><rect width=\"{0}\" height=\"{height}\" fill=\"#fff\"/>",
         WIDTH + LEFT + 14.0
     )?;
     for (ix, group) in groups.iter().enumerate() {
         let title = title(summary, group);
-        write!(
+        writeln!(
             out,
-            "<g transform=\"translate(0 {})\"><text x=\"8\" y=\"16\" font-size=\"13\">{title}</text>{}</g>\n",
+            "<g transform=\"translate(0 {})\"><text x=\"8\" y=\"16\" font-size=\"13\">{title}</text>{}</g>",
             panel * ix as f64,
             self::panel(summary, group)
         )?;

@@ -31,7 +31,7 @@ fn sampled_fetches_and_ops_stay_where_they_are() {
         "ibs_op// · 40 samples, 0 moved (0.0%) exact addresses, left as recorded: the processor notes the op's \
          instruction; tagged by cycles, so neither a profile of instructions nor of time",
         "ibs_op/cnt_ctl=1/ · 20 samples, 0 moved (0.0%) exact addresses, left as recorded: the processor notes the \
-         op's instruction",
+         op's instruction; counted by ops, so that what ran how often is learnt from it",
     ] {
         assert!(out.contains(told), "{told}\n{out}");
     }

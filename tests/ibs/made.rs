@@ -34,6 +34,8 @@ pub struct Sampled {
     pub address: u64,
     pub weight: u64,
     pub data_src: u64,
+    /// 0 for 1000.
+    pub period: u64,
 }
 
 /// A machine that records.
@@ -77,7 +79,7 @@ impl Machine {
         if self.more & 8 != 0 {
             words(&[sampled.address]);
         }
-        words(&[1000, 0]);
+        words(&[if sampled.period == 0 { 1000 } else { sampled.period }, 0]);
         if self.more & RAW != 0 {
             // the kernel pads so that the next field begins at a whole word
             let padded = (4 + sampled.raw.len()).next_multiple_of(8) - 4;

@@ -1,6 +1,7 @@
 //! Sampled fetches, ops and accesses: the registers as perf prints them, the tables of AMD's note, other processors, and what
 //! `fix` makes of such recordings.
 
+mod evidence;
 mod fixed;
 mod made;
 mod memory;

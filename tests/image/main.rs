@@ -4,5 +4,6 @@ mod binaries;
 mod elf;
 mod elsewhere;
 mod locate;
+mod named;
 mod plt;
 mod symbols;

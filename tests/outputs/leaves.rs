@@ -4,7 +4,8 @@
 //! takes the first of the callchain, and so do samply and hotspot's parser; where the stack is unwound from a copy, samply
 //! takes the registers' program counter, and hotspot's parser unwinds from there. `create_llvm_prof` takes the sample's
 //! address, of recordings without copies of stacks; of 0.19, the program must have debug information no newer than DWARF 4,
-//! and `--use_lbr=false` must be said where there are no branch stacks, or the profile is empty. samply and FlameGraph are in no distribution: they are asked where they are installed.
+//! and `--use_lbr=false` must be said where there are no branch stacks, or the profile is empty. samply and FlameGraph are in
+//! no distribution: they are asked where they are installed.
 
 use std::collections::BTreeMap;
 use std::io::Write;

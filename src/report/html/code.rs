@@ -1,6 +1,6 @@
 //! A function of the page: its loop tree and its instructions, with the columns of one event.
 
-use super::draw::{compare, escape};
+use super::draw::{compare, escape, left_out};
 use crate::export::basename;
 use crate::report::format::{count, counted, percent};
 use crate::report::listing::{Line, ListedEvent, Listing};
@@ -167,13 +167,5 @@ fn cold_run(listing: &Listing, ix: usize) -> usize {
         let empty = line.cells.iter().all(|cell| cell.before + cell.after == 0);
         empty && !listing.loops.iter().any(|l| l.header == at && l.trips.is_some())
     };
-    if !cold(ix) {
-        return 0;
-    }
-    let start = (0..ix).rev().take_while(|&at| cold(at)).last().unwrap_or(ix);
-    let end = (ix..listing.lines.len()).find(|&at| !cold(at)).unwrap_or(listing.lines.len());
-    match end - start > LONGEST_COLD && ix == start + KEPT {
-        true => end - start - 2 * KEPT,
-        false => 0,
-    }
+    left_out(listing.lines.len(), ix, LONGEST_COLD, KEPT, cold)
 }

@@ -20,6 +20,25 @@ pub(in crate::report) fn escape(text: &str) -> String {
     clean
 }
 
+/// How many of `lines` are left out at `ix`: of a run of more than `longest` cold ones all but `kept` at either end.
+pub(super) fn left_out(
+    lines: usize,
+    ix: usize,
+    longest: usize,
+    kept: usize,
+    cold: impl Fn(usize) -> bool,
+) -> usize {
+    if !cold(ix) {
+        return 0;
+    }
+    let start = (0..ix).rev().take_while(|&at| cold(at)).last().unwrap_or(ix);
+    let end = (ix..lines).find(|&at| !cold(at)).unwrap_or(lines);
+    match end - start > longest && ix == start + kept {
+        true => end - start - 2 * kept,
+        false => 0,
+    }
+}
+
 /// Part of `scale` in per cent, for a bar's length.
 fn part(share: f64, scale: f64) -> f64 {
     let part = 100.0 * share / scale;

@@ -1,6 +1,6 @@
 //! The page of sampled fetches, ops and accesses: a tab for each event, functions, and the hottest ones with their code.
 
-use super::draw::escape;
+use super::draw::{escape, left_out};
 use super::{close, open};
 use crate::export::basename;
 use crate::ibs::Cell;
@@ -136,7 +136,8 @@ fn listing(table: &Table, listing: &Listing, id: &str, first: bool) -> String {
     );
     let mut ix = 0;
     while let Some(line) = listing.lines.get(ix) {
-        let cold = cold_run(listing, ix);
+        let cold = |at: usize| held(&listing.lines[at]) == 0;
+        let cold = left_out(listing.lines.len(), ix, LONGEST_COLD, KEPT, cold);
         if cold > 0 {
             let told = counted(cold as u64, "instruction");
             let _ = write!(
@@ -175,19 +176,4 @@ fn source(line: &Line, before: Option<&Line>) -> String {
     };
     let text = escape(source.text.as_deref().unwrap_or(""));
     format!("<td class=s>{}:{} <b>{text}</b></td>", escape(basename(&source.file)), source.line)
-}
-
-/// How many instructions from here on are left out.
-fn cold_run(listing: &Listing, ix: usize) -> usize {
-    let cold = |at: usize| held(&listing.lines[at]) == 0;
-    // only behind the first few of a run is there something to leave out
-    if ix < KEPT || !(ix - KEPT..=ix).all(cold) || ix > KEPT && cold(ix - KEPT - 1) {
-        return 0;
-    }
-    let start = (0..ix).rev().take_while(|&at| cold(at)).last().unwrap_or(ix);
-    let end = (ix..listing.lines.len()).find(|&at| !cold(at)).unwrap_or(listing.lines.len());
-    match end - start > LONGEST_COLD && ix == start + KEPT {
-        true => end - start - 2 * KEPT,
-        false => 0,
-    }
 }
