@@ -15,6 +15,8 @@ const RATE: f64 = 2000.0;
 pub struct Cost {
     /// One per metric.
     pub usual: Vec<f64>,
+    /// One per metric: the mean of all but the largest twentieth, which is what stops take from a window.
+    pub mean: Vec<f64>,
     /// One per metric.
     pub sd: Vec<f64>,
 }
@@ -73,6 +75,8 @@ impl Empty {
             values.sort_by(f64::total_cmp);
             let at = |part: f64| values.get((values.len() as f64 * part) as usize).copied().unwrap_or(0.0);
             cost.usual.push(at(0.25));
+            let most = &values[..values.len() * 19 / 20];
+            cost.mean.push(most.iter().sum::<f64>() / most.len().max(1) as f64);
             cost.sd.push((at(0.75) - at(0.25)) / 1.349);
         }
         cost
