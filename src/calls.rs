@@ -78,7 +78,7 @@ fn sample(wanted: &Wanted) -> Result<(Change, String), Error> {
         seed: wanted.seed,
         start: time()?,
     };
-    let slowdown = header.cost.get(1).map_or(0.0, |cost| 2.0 * cost) as u64;
+    let slowdown = header.cost.get(1).map_or(0.0, |cost| *cost) as u64;
     let mut calls = Calls::new(&wanted.output, Line::Header(header));
     let options = Options { rate: wanted.rate, seed: wanted.seed };
     let done = Sampler::new(options, slowdown, &mut calls).run(Command::new(name).args(arguments));

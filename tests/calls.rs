@@ -42,13 +42,13 @@ fn log(folder: &Path) -> Log {
 
 /// Records a program of testdata/calls with its calls written down; `None`, with a word of why, where the kernel does not let
 /// us. With `SKIDCONV_REQUIRE_PERF` set that is a failure.
-fn record(folder: &Path, source: &str, args: &[&str]) -> Option<(Recording, Log)> {
+fn record(folder: &Path, source: &str, rate: &str, args: &[&str]) -> Option<(Recording, Log)> {
     let code = std::fs::read_to_string(testdata(&format!("calls/{source}.c"))).unwrap();
     let include = format!("-I{}", text(&testdata("calls")));
     let flags = ["-O2", "-g", "-fno-omit-frame-pointer", "-pthread", "-DLOG", &include];
     let program = compile(folder, source, &code, &flags);
     let words =
-        [&["record", "--variance", "--rate", "600", "--seed", "1", "--", text(&program)], args].concat();
+        [&["record", "--variance", "--rate", rate, "--seed", "1", "--", text(&program)], args].concat();
     let ran = skidconv(folder, &words);
     if ran.code != Some(0) {
         assert!(
@@ -90,7 +90,7 @@ fn logged<'a>(
 #[test]
 fn no_call_is_paired_with_the_return_of_another() {
     let folder = folder("calls-deep");
-    let Some((recording, log)) = record(&folder, "deep", &["1500"]) else { return };
+    let Some((recording, log)) = record(&folder, "deep", "600", &["1500"]) else { return };
     let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
     for call in &recording.calls {
         match logged(&recording, &log, call) {
@@ -99,9 +99,10 @@ fn no_call_is_paired_with_the_return_of_another() {
             None => {}
         }
     }
-    // recursion through one place, and through several; functions that longjmp left and that were called again
-    for name in ["down", "even", "odd", "outer", "retry"] {
-        assert!(seen.get(name).is_some_and(|calls| *calls >= 5), "{name} was hardly measured: {seen:?}");
+    // recursion through one place, through several, and functions that longjmp left and that were called again
+    for names in [&["down"][..], &["even", "odd"], &["inner", "outer", "retry"]] {
+        let calls: u32 = names.iter().filter_map(|name| seen.get(name)).sum();
+        assert!(calls >= 10, "{names:?} were hardly measured: {seen:?}");
     }
     let threads = recording.calls.iter().map(|call| call.tid).collect::<std::collections::BTreeSet<_>>();
     assert_eq!(threads.len(), 3);
@@ -119,7 +120,7 @@ fn moments(values: impl Iterator<Item = (f64, f64)>) -> Moments {
 #[test]
 fn long_and_short_calls_have_the_same_chance() {
     let folder = folder("calls-search");
-    let Some((recording, log)) = record(&folder, "search", &["20000", "16"]) else { return };
+    let Some((recording, log)) = record(&folder, "search", "250", &["20000", "16"]) else { return };
     let sampled = recording
         .calls
         .iter()
@@ -127,9 +128,9 @@ fn long_and_short_calls_have_the_same_chance() {
     let sampled = moments(sampled);
     let ends = log.values().flatten().filter(|event| event.name.is_empty());
     let truth = moments(ends.map(|event| (event.count as f64, 1.0)));
-    assert!(sampled.n() >= 100, "{} calls", sampled.n());
+    assert!(sampled.n() >= 60, "{} calls", sampled.n());
     assert!((sampled.mean() / truth.mean() - 1.0).abs() < 0.15, "{} for {}", sampled.mean(), truth.mean());
-    assert!((sampled.cv() / truth.cv() - 1.0).abs() < 0.15, "{} for {}", sampled.cv(), truth.cv());
+    assert!((sampled.cv() / truth.cv() - 1.0).abs() < 0.18, "{} for {}", sampled.cv(), truth.cv());
 
     let summary = Summary::new(&recording, None);
     let (_, contexts) = summary.functions.iter().find(|(f, _)| summary.name(f.function) == "search").unwrap();
@@ -146,7 +147,7 @@ fn long_and_short_calls_have_the_same_chance() {
     let row = csv.lines().find(|row| row.starts_with("search,") && row.contains(",all,task-clock,ns,"));
     assert!(row.is_some(), "{csv}");
     let dots = std::fs::read_to_string(folder.join("c.svg")).unwrap().matches("<circle").count();
-    assert!(dots >= 100, "{dots} calls in the chart");
+    assert!(dots >= 60, "{dots} calls in the chart");
     assert!(std::fs::read_to_string(folder.join("c.html")).unwrap().contains("<circle"));
 }
 

@@ -8,7 +8,7 @@
 static volatile long sink;
 static long rounds = 200;
 __attribute__((noipa)) static void work(long n) {
-    for (long i = 0; i < n; i++) sink += i;
+    for (long i = 0; i < 6 * n; i++) sink += i;
 }
 __attribute__((noipa)) static long down(long depth) {
     ENTER("down");

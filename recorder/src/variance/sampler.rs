@@ -51,7 +51,7 @@ pub struct Sampler<'a, O> {
     options: Options,
     observer: &'a mut O,
     random: Random,
-    /// ns that a sampled call is slowed down by, besides the stops.
+    /// ns of the thread's time that a stop costs.
     slowdown: u64,
     tracees: HashMap<u32, Tracee>,
     memories: HashMap<u32, Rc<Memory>>,
@@ -70,7 +70,7 @@ impl<'a, O: Observer> Sampler<'a, O>
 where
     O::Error: From<Error>,
 {
-    /// Nothing is watched yet. `slowdown` is what a sampled call takes longer, in ns.
+    /// Nothing is watched yet. `slowdown` is what a stop costs of the thread's time, in ns.
     pub fn new(options: Options, slowdown: u64, observer: &'a mut O) -> Sampler<'a, O> {
         Sampler {
             options,
@@ -196,7 +196,17 @@ where
         self.windows += 1;
         let number = self.windows;
         let armed = register.is_some_and(|register| {
-            let open = Open { entry, end, window, since: ran, ran: 0, idle: 0, calls: 0, number };
+            let open = Open {
+                entry,
+                end,
+                window,
+                since: ran,
+                stops: tracee.stops,
+                ran: 0,
+                idle: 0,
+                calls: 0,
+                number,
+            };
             tracee.arm(register, open).is_ok()
         });
         let Some(planned) = tracee.plans.get_mut(&entry) else { return };
@@ -367,6 +377,7 @@ where
         if let Some(tracee) = self.tracees.get_mut(&tid) {
             tracee.calls.iter_mut().for_each(|call| call.stops += 1);
             tracee.stopped += clock().saturating_sub(time);
+            tracee.stops += 1;
         }
         let _ = trace::resume(tid as i32, 0);
     }
@@ -407,6 +418,7 @@ where
         let _ = tracee.watch();
         let end = clock();
         tracee.stopped += end.saturating_sub(time);
+        tracee.stops += 1;
         let (stopped, before) = (tracee.stopped, tracee.counters.read(end));
         let (call, outer) = tracee.calls.split_last_mut().unwrap_or_else(|| unreachable!());
         outer.iter_mut().for_each(|call| call.stops += 1);

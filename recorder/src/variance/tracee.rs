@@ -53,6 +53,8 @@ pub struct Open {
     pub window: Window,
     /// How long the thread had run when it began, ns.
     pub since: u64,
+    /// The thread's `stops` then.
+    pub stops: u64,
     /// How long it ran up to the last look.
     pub ran: u64,
     /// Looks without that it ran.
@@ -122,6 +124,8 @@ pub struct Tracee {
     pub plans: HashMap<u64, Planned>,
     /// How long the tool kept it standing, ns.
     pub stopped: u64,
+    /// How often the tool stopped it.
+    pub stops: u64,
     /// Clock samples so far.
     pub samples: u32,
 }
@@ -160,6 +164,7 @@ impl Tracee {
             calls: Vec::new(),
             plans: HashMap::new(),
             stopped: 0,
+            stops: 0,
             samples: 0,
         })
     }
@@ -174,16 +179,18 @@ impl Tracee {
     }
 
     /// Watches an entry.
-    pub fn arm(&mut self, register: usize, open: Open) -> io::Result<()> {
+    pub fn arm(&mut self, register: usize, mut open: Open) -> io::Result<()> {
         self.entries[register].modify(&breakpoint(Access::Execute, open.entry, register as u64))?;
+        // switching it on takes longer than some calls
+        open.since = self.counters.ran()?;
         self.open[register] = Some(open);
         Ok(())
     }
 
-    /// How long the program ran in a window, ns, less what the tool slowed each call down by.
+    /// How long the program ran in a window, ns, less what each stop slowed it down by.
     pub fn ran(&self, open: &Open, slowdown: u64) -> u64 {
         let ran = self.counters.ran().unwrap_or(u64::MAX);
-        ran.saturating_sub(open.since).saturating_sub(u64::from(open.calls) * slowdown)
+        ran.saturating_sub(open.since).saturating_sub((self.stops - open.stops) * slowdown)
     }
 
     /// Watches it no longer, and learns from how many calls there were.
