@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::file::Described;
 use crate::names::SOFTWARE;
 use crate::records::{HEADER, header, kinds, word};
-use crate::sys::{Attr, Cpu, Event, Flags, Ring, Source, Thread, announce_on, raise_file_limit};
+use crate::sys::{Attr, Clock, Cpu, Event, Flags, Ring, Source, Thread, announce_on, raise_file_limit};
 
 /// `PERF_COUNT_SW_DUMMY`, which counts nothing.
 const DUMMY: u64 = 9;
@@ -94,11 +94,13 @@ impl Opened {
 
     /// What the kernel had no room for after it last wrote to the ring of each of `processors`, and so has not told: it does
     /// with the next record there, which is made now. Rings have to be empty.
-    pub fn untold(&mut self, processors: &[u32]) -> u64 {
+    pub fn untold(&mut self, processors: &[u32], clock: Option<Clock>) -> u64 {
         let mut lost = 0;
         for ((ring, &owner), &cpu) in self.rings.iter_mut().zip(&self.owners).zip(processors) {
             let mut attr = Attr::new(Source::Event { kind: SOFTWARE, config: [DUMMY, 0, 0, 0] });
             attr.flags = Flags::COMM | Flags::EXCLUDE_KERNEL;
+            // one ring, one clock
+            attr.clock = clock;
             // where that is not allowed it stays untold
             let Ok(event) = Event::open(&attr, Thread::Own, Cpu::Of(cpu), None) else { continue };
             if event.set_output(&self.leaders[owner]).is_ok() && announce_on(cpu).is_ok() {

@@ -207,8 +207,11 @@ impl Session<'_> {
     /// Losses at the very end, which no record of the kernel tells of.
     fn tell_losses(&mut self) -> Result<(), Error> {
         let Source::Plain(opened) = &mut self.source else { return Ok(()) };
-        let (lost, id) = (opened.untold(self.processors), opened.ids[0].first().copied());
-        let (Some(event), Some(id)) = (self.events.first(), id.filter(|_| lost > 0)) else { return Ok(()) };
+        let (Some(event), Some(&id)) = (self.events.first(), opened.ids[0].first()) else { return Ok(()) };
+        let lost = opened.untold(self.processors, event.attr.clock);
+        if lost == 0 {
+            return Ok(());
+        }
         let time = now(Clock::Monotonic).map_err(Error::system("cannot read a clock"))?;
         let stamp = Stamp { time, id, ..Stamp::default() };
         let record = Body::default().word(id).word(lost).record(kinds::LOST, 0, &event.attr, &stamp);

@@ -31,9 +31,14 @@ impl Launch {
                 libc::sigprocmask(libc::SIG_SETMASK, &no_signals, std::ptr::null_mut());
                 libc::close(others);
             }
-            announce(&child_pid, &wait)
+            if announce(&child_pid, &wait).is_err() {
+                // nobody waits to be told why: the recorder has given up, or is gone
+                // SAFETY: it ends this process, and is allowed between fork and exec.
+                unsafe { libc::_exit(127) };
+            }
+            Ok(())
         };
-        // SAFETY: between fork and exec it only calls sigprocmask, close, write and read, and allocates nothing.
+        // SAFETY: between fork and exec it only calls sigprocmask, close, write, read and _exit, and allocates nothing.
         unsafe { command.pre_exec(ready) };
         let starting = std::thread::Builder::new().spawn(move || command.spawn())?;
         let mut pid = [0; 4];
