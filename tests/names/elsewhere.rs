@@ -220,8 +220,9 @@ fn a_program_of_32_bits_has_its_names() {
     let listed = outputs.annotated("spin_narrow");
     assert!(listed.starts_with("spin_narrow  narrow\n") && listed.contains("div "), "{listed}");
     // the division is what takes the time
-    let most = |line: &&str| line.contains("div ") && line.contains("100.0%") || line.contains(" 9");
-    assert!(listed.lines().any(|line| most(&line)), "{listed}");
+    let division = listed.lines().find(|line| line.contains("div ")).unwrap_or_default();
+    let share = division.split('%').next().and_then(|share| share.trim().parse::<f64>().ok());
+    assert!(share.is_some_and(|share| share > 60.0), "{listed}");
 }
 
 #[test]
