@@ -8,6 +8,7 @@ use skidconv_recorder::records::kinds;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tool::{Ran, command, compile, folder, has_perf, perf, perf_is_required, run, skidconv, text};
 
@@ -163,10 +164,9 @@ fn a_recording_tells_of_its_machine_and_its_binaries() {
 fn what_has_no_room_in_memory_is_told_as_lost() {
     let folder = folder("record-lost");
     let (writer, event) = writer(&folder);
-    // each write a sample, and room for a hundred of them
-    let Some(ran) = record(&folder, &["-e", &event, "-c", "1", "-m", "1", "--", text(&writer)]) else {
-        return;
-    };
+    // each write a sample, and room for a hundred of them; on an idle machine the recorder would keep up even so
+    let arguments = ["-e", &event, "-c", "1", "-m", "1", "--", text(&writer)];
+    let Some(ran) = on_a_busy_machine(|| record(&folder, &arguments)) else { return };
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let file = PerfFile::open(&folder.join("perf.data")).unwrap();
     let mut walk = file.records().unwrap();
@@ -182,6 +182,20 @@ fn what_has_no_room_in_memory_is_told_as_lost() {
     // what is lost may be records of mappings as well
     assert!((WRITES..WRITES + 50).contains(&(seen + lost)), "{seen} samples, {lost} lost");
     assert!(ran.err.contains("were lost"), "{}", ran.err);
+}
+
+/// What `what` gives while every processor has more to do than it can.
+fn on_a_busy_machine<T>(what: impl FnOnce() -> T) -> T {
+    let done = AtomicBool::new(false);
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..4 * processors {
+            scope.spawn(|| while !done.load(Ordering::Relaxed) {});
+        }
+        let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(what));
+        done.store(true, Ordering::Relaxed);
+        found.unwrap_or_else(|cause| std::panic::resume_unwind(cause))
+    })
 }
 
 /// The program, and the event of its writes.
