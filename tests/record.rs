@@ -190,7 +190,11 @@ fn on_a_busy_machine<T>(what: impl FnOnce() -> T) -> T {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..4 * processors {
-            scope.spawn(|| while !done.load(Ordering::Relaxed) {});
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
         }
         let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(what));
         done.store(true, Ordering::Relaxed);
