@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn every_form_gives_what_went_in() {
-        let bytes: Vec<u8> = (0..400_000u32).map(|n| (n * n >> 7) as u8).collect();
+        let bytes: Vec<u8> = (0..400_000u32).map(|n| (n.wrapping_mul(n) >> 7) as u8).collect();
         for file in packed(&bytes) {
             assert_eq!(expand(&file, bytes.len()).unwrap().unwrap(), bytes);
             assert!(expand(&file, bytes.len() - 1).unwrap().is_err(), "one byte more than may be");
