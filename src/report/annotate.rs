@@ -14,11 +14,12 @@ const KEPT: usize = 2;
 const DEEPEST: usize = 4;
 /// Columns of the two shares and the interval.
 const NUMBERS: usize = 2 + 6 + 8 + 18;
-const ADDRESS: usize = 12;
 /// Shares that come out as 0.0%.
 const LEAST: f64 = 5e-4;
 /// Widest an instruction may be before it is cut.
 const CODE: usize = 44;
+/// What is left to an instruction on a narrow terminal, if it is that long.
+const LEAST_CODE: usize = 24;
 
 /// Draws `listing` with the shares of one of its events: the one asked for by name, else the first of which something moved.
 pub fn render(listing: &Listing, event: Option<&str>, corrected: bool, style: &Style) -> String {
@@ -108,6 +109,10 @@ fn shown(listing: &Listing) -> Vec<bool> {
     shown
 }
 
+fn place(source: &SourceLine) -> String {
+    format!("{}:{}", plain(basename(&source.file)), source.line)
+}
+
 /// One listing being drawn.
 struct Drawn<'a> {
     listing: &'a Listing,
@@ -119,6 +124,7 @@ struct Drawn<'a> {
     after: f64,
     margin: usize,
     label: usize,
+    address: usize,
     code: usize,
 }
 
@@ -127,12 +133,28 @@ impl<'a> Drawn<'a> {
         let event = &listing.events[column];
         let depth = listing.loops.iter().map(|l| l.depth as usize).max().unwrap_or(0).min(DEEPEST);
         let longest = listing.lines.iter().map(|line| line.text.chars().count()).max().unwrap_or(0);
-        let code = longest.clamp(10, CODE);
+        let last = listing.lines.last().map_or(0, |line| line.address);
+        let address = format!("{last:x}").len().max("address".len()) + 2;
         let (before, after) = (event.before.max(1) as f64, event.after.max(1) as f64);
-        let mut drawn =
-            Drawn { listing, column, corrected, style, before, after, margin: depth, label: 0, code };
+        let mut drawn = Drawn {
+            listing,
+            column,
+            corrected,
+            style,
+            before,
+            after,
+            margin: depth,
+            label: 0,
+            address,
+            code: 0,
+        };
         let labels = (0..listing.lines.len()).map(|ix| drawn.label(ix).chars().count());
         drawn.label = labels.max().unwrap_or(0);
+        let sources = listing.lines.iter().filter_map(|line| line.source.as_ref());
+        let place = sources.map(|source| place(source).chars().count()).max().unwrap_or(0);
+        let taken = NUMBERS + 5 + drawn.label + depth + address + 2 + place;
+        let room = style.columns().saturating_sub(taken).max(LEAST_CODE);
+        drawn.code = longest.clamp(10, CODE).min(room);
         drawn
     }
 
@@ -149,8 +171,8 @@ impl<'a> Drawn<'a> {
             false => "           share                  ",
         };
         let margin = if self.margin > 0 { self.margin + self.label + 3 } else { 1 };
-        let code = self.code;
-        let line = format!("{numbers}{:margin$}{:>ADDRESS$}  {:code$}  source", "", "address", "instruction");
+        let (address, code) = (self.address, self.code);
+        let line = format!("{numbers}{:margin$}{:>address$}  {:code$}  source", "", "address", "instruction");
         format!("{}\n", self.style.dim(line.trim_end()))
     }
 
@@ -164,7 +186,8 @@ impl<'a> Drawn<'a> {
             _ => String::new(),
         };
         let (numbers, margin) = (self.numbers(&line.cells[self.column]), self.margin(ix));
-        let address = self.style.dim(&format!("{address:>ADDRESS$}"));
+        let width = self.address;
+        let address = self.style.dim(&format!("{address:>width$}"));
         format!("{}\n", format!("{numbers}{margin}{address}  {text}  {source}").trim_end())
     }
 
@@ -218,8 +241,8 @@ impl<'a> Drawn<'a> {
 
     fn source(&self, source: &SourceLine) -> String {
         let inlined = source.inlined.as_ref().map(|name| format!("[{}] ", fit(name, 24))).unwrap_or_default();
-        let place = format!("{}:{}", plain(basename(&source.file)), source.line);
-        let taken = NUMBERS + 5 + self.label + self.margin + ADDRESS + self.code + 2 + place.len() + 2;
+        let place = place(source);
+        let taken = NUMBERS + 5 + self.label + self.margin + self.address + self.code + 2 + place.len() + 2;
         let text = source.text.as_deref().unwrap_or("").trim();
         let room = self.style.columns().saturating_sub(taken).max(24);
         let text = fit(&format!("{inlined}{text}"), room);
@@ -288,7 +311,7 @@ mod tests {
         for expected in [
             "instructions:u: 50.0% → 50.0% [45.0% – 55.0%] of the event",
             "  100.0%   20.0%    18.0% –  22.0%",
-            "80.0%    72.0% –  88.0%  ╶ ×312 [280 – 351] 80.0%        1001  inst 1",
+            "80.0%    72.0% –  88.0%  ╶ ×312 [280 – 351] 80.0%     1001  inst 1",
             "a.c:3  [halve] x /= y;",
             "⋯ 8 instructions",
         ] {

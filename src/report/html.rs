@@ -139,9 +139,10 @@ fn event(ix: usize, event: &EventReport, corrected: bool, links: &HashMap<(&str,
 
 fn distance(event: &EventReport) -> String {
     let Some(far) = &event.distance else { return String::new() };
-    let mut text = format!(", by {} bytes at the median and {} at 90 %", far.bytes.median, far.bytes.p90);
+    let mut text =
+        format!(", by {} bytes at the median and {} at 90 %", count(far.bytes.median), count(far.bytes.p90));
     if let Some(steps) = far.instructions {
-        let _ = write!(text, "; by {} and {} instructions", steps.median, steps.p90);
+        let _ = write!(text, "; by {} and {} instructions", count(steps.median), count(steps.p90));
     }
     text
 }

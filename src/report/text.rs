@@ -74,10 +74,19 @@ fn event(event: &EventReport, corrected: bool, style: &Style) -> String {
 
 fn distance(far: &Distance) -> String {
     let bytes = far.bytes;
-    let mut text =
-        format!("moved by {} bytes at the median, {} at 90%, {} at most", bytes.median, bytes.p90, bytes.max);
+    let mut text = format!(
+        "moved by {} bytes at the median, {} at 90%, {} at most",
+        count(bytes.median),
+        count(bytes.p90),
+        count(bytes.max)
+    );
     if let Some(steps) = far.instructions {
-        text += &format!("; by {}, {} and {} instructions", steps.median, steps.p90, steps.max);
+        text += &format!(
+            "; by {}, {} and {} instructions",
+            count(steps.median),
+            count(steps.p90),
+            count(steps.max)
+        );
     }
     text
 }

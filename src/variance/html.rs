@@ -4,6 +4,7 @@ use super::summary::{Advice, Group, Summary};
 use super::timeline::{amount, inline};
 use crate::export::Error;
 use crate::report::escape;
+use crate::report::format::counted;
 use std::fmt::Write as _;
 use std::io::Write;
 
@@ -21,11 +22,11 @@ pub fn write_html(summary: &Summary<'_>, out: &mut dyn Write) -> Result<(), Erro
         "<!doctype html>\n<html lang=en><head><meta charset=utf-8><title>{command} · skidconv variance</title>\
          <meta name=viewport content=\"width=device-width\">\
          <meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'; script-src \
-         'unsafe-inline'\"><style>\n{}</style></head><body>\n<header><div><h1>{command}</h1><p class=facts>{} calls sampled · \
-         {} threads · judged by {}</p></div><button id=theme>light / dark</button></header>\n",
+         'unsafe-inline'\"><style>\n{}</style></head><body>\n<header><div><h1>{command}</h1><p class=facts>{} sampled · \
+         {} · judged by {}</p></div><button id=theme>light / dark</button></header>\n",
         include_str!("../report/html/page.css"),
-        recording.calls.len(),
-        recording.threads.len(),
+        counted(recording.calls.len() as u64, "call"),
+        counted(recording.threads.len() as u64, "thread"),
         escape(&recording.header.metrics[summary.metric].name),
     )?;
     out.write_all(table(summary).as_bytes())?;

@@ -3,7 +3,7 @@
 use super::summary::{Group, Summary};
 use super::timeline::amount;
 use crate::export::plain;
-use crate::report::format::{Style, wrap};
+use crate::report::format::{Style, counted, wrap};
 use std::fmt::Write as _;
 
 /// Contexts shown of a function.
@@ -34,8 +34,8 @@ fn head(summary: &Summary<'_>, style: &Style) -> String {
     let metric = &header.metrics[summary.metric];
     let mut text = format!("{}\n", style.bold(&plain(&header.command.join(" "))));
     let seconds = recording.end.map(|end| end.time.saturating_sub(header.start) as f64 * 1e-9);
-    let mut facts = vec![format!("{} calls sampled", recording.calls.len())];
-    facts.push(format!("{} threads", recording.threads.len()));
+    let mut facts = vec![format!("{} sampled", counted(recording.calls.len() as u64, "call"))];
+    facts.push(counted(recording.threads.len() as u64, "thread"));
     facts.extend(seconds.map(|seconds| format!("{seconds:.1} s")));
     facts.extend((!recording.lost.is_empty()).then(|| format!("{} without return", recording.lost.len())));
     let _ = writeln!(text, "{}", facts.join(" · "));
