@@ -29,6 +29,7 @@ pub mod ics;
 pub mod baseline;
 mod solver;
 mod answer;
+mod identified;
 mod gate;
 mod group;
 mod pool;
@@ -40,5 +41,6 @@ mod whole;
 
 pub use answer::{Answer, Evidence, Known, Settings, Solved};
 pub use group::{Group, prepare};
+pub use identified::Identified;
 pub use solver::Solver;
 pub use whole::{solve, solve_all};
