@@ -1,7 +1,9 @@
 //! Recording calls: between the recorder, which knows threads, and the library, which knows code.
 
+use crate::command::{code, not_started, tell};
 use skidconv::variance::code::Code;
 use skidconv::variance::recording::{self, End, Header, Line, Lost, Metric, Sample, Thread, VERSION};
+use skidconv_recorder::set_aside::SetAside;
 use skidconv_recorder::sys::{Clock, now, trace::Change};
 use skidconv_recorder::variance::{self, Call, Candidate, Cost, Observer, Options, Sampler, Stop, counters};
 use std::ffi::OsString;
@@ -24,10 +26,6 @@ pub struct Wanted {
     pub seed: u64,
 }
 
-/// As shells have it: the program was not found, or cannot run.
-const NOT_FOUND: u8 = 127;
-const CANNOT_RUN: u8 = 126;
-
 /// What a recorder that is killed loses at most.
 const UNWRITTEN: Duration = Duration::from_millis(500);
 
@@ -47,13 +45,13 @@ pub fn record(wanted: &Wanted) -> anyhow::Result<ExitCode> {
     match sample(wanted) {
         Ok((end, told)) => {
             tell(&told);
-            Ok(ExitCode::from(code(end)))
+            Ok(ExitCode::from(exit(end)))
         }
-        Err(Error::Recorder(error @ variance::Error::Start { .. })) => {
-            let missing = matches!(&error, variance::Error::Start { source, .. }
-                if source.kind() == io::ErrorKind::NotFound);
+        Err(Error::Recorder(variance::Error::Start { program, source })) => {
+            let code = not_started(source.kind());
+            let error = variance::Error::Start { program, source };
             tell(&format!("{:#}", anyhow::Error::from(error)));
-            Ok(if missing { NOT_FOUND } else { CANNOT_RUN }.into())
+            Ok(code)
         }
         Err(error) => Err(error.into()),
     }
@@ -97,6 +95,8 @@ struct Calls {
     header: Line,
     /// There is none before the program runs.
     output: Option<BufWriter<File>>,
+    /// An earlier recording of the same name.
+    old: Option<SetAside>,
     flushed: Instant,
     code: Code,
     /// Functions and contexts of calls, by the number that the recorder has.
@@ -110,6 +110,7 @@ impl Calls {
             path: path.to_owned(),
             header,
             output: None,
+            old: None,
             flushed: Instant::now(),
             code: Code::new(),
             begun: Vec::new(),
@@ -117,13 +118,8 @@ impl Calls {
         }
     }
 
-    /// An earlier recording is kept as FILE.old, as perf does it.
     fn create(&mut self) -> io::Result<()> {
-        if self.path.is_file() {
-            let mut old = self.path.clone().into_os_string();
-            old.push(".old");
-            std::fs::rename(&self.path, old)?;
-        }
+        self.old = Some(SetAside::at(&self.path)?);
         let mut output = BufWriter::with_capacity(1 << 16, File::create(&self.path)?);
         write(&mut output, &self.header)?;
         self.output = Some(output);
@@ -151,8 +147,10 @@ impl Calls {
     }
 
     fn finish(&mut self, end: Change) -> Result<(), Error> {
-        self.line(&Line::End(End { time: time()?, exit: code(end).into() }))?;
-        self.flush()
+        self.line(&Line::End(End { time: time()?, exit: exit(end).into() }))?;
+        self.flush()?;
+        self.old.iter_mut().for_each(SetAside::keep);
+        Ok(())
     }
 
     fn remove(&mut self) {
@@ -228,17 +226,10 @@ fn time() -> io::Result<u64> {
     now(Clock::Monotonic)
 }
 
-/// As shells have it: of a signal, 128 and its number.
-fn code(end: Change) -> u8 {
-    let code = match end {
-        Change::Exited(code) => code,
-        Change::Killed(signal) => 128 + signal,
-        Change::Signal(_) | Change::Event(..) => 1,
-    };
-    u8::try_from(code).unwrap_or(1)
-}
-
-/// On the standard error: the standard output is the program's.
-fn tell(what: &str) {
-    let _ = writeln!(io::stderr(), "skidconv: {}", skidconv::export::plain(what));
+fn exit(end: Change) -> u8 {
+    match end {
+        Change::Exited(status) => code(Some(status), None),
+        Change::Killed(signal) => code(None, Some(signal)),
+        Change::Signal(_) | Change::Event(..) => code(None, None),
+    }
 }

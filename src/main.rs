@@ -7,6 +7,8 @@ mod calibrating;
 mod calls;
 mod cli;
 #[cfg(target_os = "linux")]
+mod command;
+#[cfg(target_os = "linux")]
 mod recording;
 mod terminal;
 mod vary;

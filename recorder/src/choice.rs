@@ -3,7 +3,7 @@
 //! Each is tried on the recorder's own thread, switched off: as exact as there is, without the kernel where that is not
 //! allowed, in its group if the group fits the counters.
 
-use crate::error::Error;
+use crate::error::{Error, paranoid};
 use crate::names::{HARDWARE, Precision, Wanted, parse};
 use crate::periods::Periods;
 use crate::plan::{Callchains, Note, Plan};
@@ -202,11 +202,6 @@ fn fits(group: &[Chosen]) -> bool {
 
 fn is_permission(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM))
-}
-
-fn paranoid() -> String {
-    let text = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
-    text.map_or_else(|_| "unknown".into(), |text| text.trim().to_owned())
 }
 
 /// What the kernel's refusal means.

@@ -87,3 +87,9 @@ impl Error {
         move |cause| Error::System { what, cause }
     }
 }
+
+/// What the administrator allows: kernel.perf_event_paranoid.
+pub(crate) fn paranoid() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
+    text.map_or_else(|_| "unknown".into(), |text| text.trim().to_owned())
+}

@@ -9,6 +9,7 @@
 
 use crate::error::Error;
 use crate::features::Feature;
+use crate::set_aside::SetAside;
 use crate::sys::Attr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice, Seek, SeekFrom, Write};
@@ -35,8 +36,8 @@ pub struct Described {
 pub struct DataFile {
     path: PathBuf,
     file: File,
-    /// Where an earlier recording of the same name went.
-    old: Option<PathBuf>,
+    /// An earlier recording of the same name.
+    old: SetAside,
     /// Whether there is a file to remove: a device stays.
     is_regular: bool,
     finished: bool,
@@ -49,16 +50,10 @@ impl DataFile {
     /// Begins the file; an earlier recording is kept with `.old` at its name.
     pub fn create(path: &Path, events: &[Described]) -> Result<DataFile, Error> {
         let failed = |cause| Error::Write { path: path.into(), cause };
-        let old = set_aside(path).map_err(failed)?;
-        let restore = |cause| {
-            if let Some(old) = &old {
-                let _ = fs::rename(old, path);
-            }
-            failed(cause)
-        };
+        let old = SetAside::at(path).map_err(failed)?;
         let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(true).open(path).map_err(restore)?;
-        let is_regular = file.metadata().map_err(restore)?.is_file();
+        let file = options.read(true).write(true).create(true).truncate(true).open(path).map_err(failed)?;
+        let is_regular = file.metadata().map_err(failed)?.is_file();
         let path = path.to_owned();
         let mut data = DataFile { path, file, old, is_regular, finished: false, attrs: 0, data: 0, end: 0 };
         data.begin(events).map_err(|cause| data.failed(cause))?;
@@ -133,6 +128,7 @@ impl DataFile {
         features.sort_by_key(|(feature, _)| *feature);
         let size = self.close(&features, events).map_err(|cause| self.failed(cause))?;
         self.finished = true;
+        self.old.keep();
         Ok(size)
     }
 
@@ -165,23 +161,8 @@ impl Drop for DataFile {
         if self.finished || !self.is_regular {
             return;
         }
-        let _ = match &self.old {
-            Some(old) => fs::rename(old, &self.path),
-            None => fs::remove_file(&self.path),
-        };
-    }
-}
-
-/// Renames an earlier recording, as perf does.
-fn set_aside(path: &Path) -> io::Result<Option<PathBuf>> {
-    match fs::metadata(path) {
-        Ok(found) if found.is_file() && found.len() > 0 => {
-            let mut old = path.as_os_str().to_owned();
-            old.push(".old");
-            fs::rename(path, &old)?;
-            Ok(Some(old.into()))
-        }
-        _ => Ok(None),
+        // what was there before takes its place, if there was something
+        let _ = fs::remove_file(&self.path);
     }
 }
 

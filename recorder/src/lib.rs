@@ -19,6 +19,7 @@ pub mod calibrate;
 pub mod sys;
 pub mod records;
 mod running;
+pub mod set_aside;
 mod file;
 mod survey;
 mod features;

@@ -158,7 +158,7 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/perf");
         for name in ["quipper-raw_callgraph_branch-3.4.data", "lpd-fibo.compressed2.pipe.data"] {
             let file = PerfFile::open(&folder.join(name)).unwrap();
-            let survey = Survey::take(&file, Default::default(), &Silent).unwrap();
+            let survey = Survey::take(&file, Default::default(), 1, &Silent, |_, _| {}).unwrap();
             let whole = found(&file, &survey.spaces, usize::MAX, 1);
             let total: u64 = whole.iter().map(|(_, samples, _)| samples).sum();
             assert_eq!(total, survey.samples);

@@ -9,6 +9,7 @@ mod finish;
 mod fit;
 mod fold;
 pub mod ibs;
+mod input;
 mod intervals;
 pub mod linking;
 mod listings;
@@ -28,12 +29,11 @@ use std::path::{Path, PathBuf};
 
 use audience::{Audience, Move};
 use finish::{Finish, exporters};
+use input::{Binaries, Input};
 use second::Second;
-use survey::Survey;
 
 use crate::code::Program;
 use crate::export::{self, Existing, Output, write_recording};
-use crate::image::{self, Debuginfod, SearchPath};
 use crate::options;
 use crate::perfdata::{self, Deferred, PerfFile};
 use crate::progress::{Progress, Stage};
@@ -114,91 +114,37 @@ pub fn run_watched(
     watch: &mut (dyn FnMut(&Program, &Solved) + Send),
 ) -> Result<Done, Error> {
     let recording = options.check()?;
-    let read = |source| Error::Read { path: options.input.clone(), source };
-    let file = PerfFile::open(&options.input).map_err(read)?;
-    let exported = events(&file, &options.events)?;
-    let archives = archives(options)?;
-    let search = search(options, &archives)?;
+    let input = Input::open(options)?;
+    let (file, exported) = (&input.file, input.wanted.clone());
+    let binaries = Binaries::of(options)?;
     let (paths, exporters): (Vec<_>, Vec<_>) = exporters(options, &exported).into_iter().unzip();
     let mut audience = Audience::new(exporters, exported);
     // Where nothing moves and nobody asks for times, the first walk is enough.
     let once = !options.correct && audience.folds();
-    let survey = Survey::take_and_show(&file, search, workers(options), progress, |survey, group| {
+    let survey = input.survey(&binaries, progress, |survey, group| {
         if once {
             let at = survey.place(group.record, group.sample);
             let how = Move { from: at, to: at, ..Move::default() };
             audience.show(survey, (group.record, group.sample), group.samples, how);
         }
-    });
-    let survey = survey.map_err(read)?;
-    check_damage(options, &survey)?;
+    })?;
     let correction = match options.correct {
         true => {
-            threads(options.threads)?.install(|| correct::correct(&file, &survey, options, progress, watch))
+            threads(options.threads)?.install(|| correct::correct(file, &survey, options, progress, watch))
         }
-        false => correct::nothing(&file, &survey),
+        false => correct::nothing(file, &survey),
     };
     let mut second = Second::new(&survey, &correction, options.seed, audience);
     let mut outputs = Vec::new();
     match &recording {
-        Some(to) if once => outputs.push(copy(&file, options, to, progress, |_, _| None)?),
-        Some(to) => outputs.push(copy(&file, options, to, progress, |r, s| second.decide(&file, r, s))?),
+        Some(to) if once => outputs.push(copy(file, options, to, progress, |_, _| None)?),
+        Some(to) => outputs.push(copy(file, options, to, progress, |r, s| second.decide(file, r, s))?),
         None if once => {}
-        None => show(&file, progress, &mut second).map_err(read)?,
+        None => show(file, progress, &mut second).map_err(|source| input.unreadable(source))?,
     }
     let (survey, correction) = (&survey, &correction);
-    Finish { file: &file, options, recording: recording.as_deref(), survey, correction }
+    Finish { file, options, recording: recording.as_deref(), survey, correction }
         .finish(second, paths, outputs)
-}
-
-/// Unpacks the tarballs; they go with the result.
-fn archives(options: &Options) -> Result<Vec<tempfile::TempDir>, Error> {
-    let unpacked =
-        |path: &PathBuf| image::unpack(path).map_err(|source| Error::Symbols { path: path.clone(), source });
-    options.archives.iter().map(unpacked).collect()
-}
-
-/// Where binaries and symbols are looked for.
-fn search(options: &Options, archives: &[tempfile::TempDir]) -> Result<SearchPath, Error> {
-    let mut search = SearchPath::system(options.symfs.clone());
-    search.archives = archives.iter().map(|folder| folder.path().to_owned()).collect();
-    if let Some(path) = &options.kallsyms {
-        std::fs::File::open(path).map_err(|source| Error::Symbols { path: path.clone(), source })?;
-        search.kallsyms = Some(path.clone());
-    }
-    if options.debuginfod {
-        search.debuginfod = Some(Debuginfod::from_env().ok_or(Error::NoServers)?);
-    }
-    Ok(search)
-}
-
-/// Which events are asked for, by name with or without its modifiers; all if none is named.
-fn events(file: &PerfFile, names: &[String]) -> Result<Vec<bool>, Error> {
-    let is = |attr: &perfdata::Attr, name: &String| {
-        attr.name == *name || attr.name.split(':').next() == Some(name)
-    };
-    for name in names {
-        if !file.attrs().iter().any(|a| is(a, name)) {
-            let known = file.attrs().iter().map(|a| a.name.as_str()).collect::<Vec<_>>().join(", ");
-            return Err(Error::NoSuchEvent { name: name.clone(), known });
-        }
-    }
-    Ok(file.attrs().iter().map(|a| names.is_empty() || names.iter().any(|n| is(a, n))).collect())
-}
-
-/// With `--strict`, damage is an error.
-fn check_damage(options: &Options, survey: &Survey) -> Result<(), Error> {
-    let found = survey.warnings.iter().filter(|w| w.is_damage()).map(ToString::to_string);
-    let damage: Vec<String> = found.chain(survey.losses.passed()).collect();
-    match damage.is_empty() || !options.strict {
-        true => Ok(()),
-        false => Err(Error::Damaged { path: options.input.clone(), damage: damage.join("; ") }),
-    }
-}
-
-/// Threads to read with.
-fn workers(options: &Options) -> usize {
-    options.threads.or_else(|| Some(std::thread::available_parallelism().ok()?.get())).unwrap_or(1)
 }
 
 fn threads(wanted: Option<usize>) -> Result<rayon::ThreadPool, Error> {

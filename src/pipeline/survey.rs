@@ -148,13 +148,9 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Walks `file` twice, in one thread: for what was mapped, then for the samples.
-    pub fn take(file: &PerfFile, search: SearchPath, progress: &dyn Progress) -> Result<Survey, Error> {
-        Survey::take_and_show(file, search, 1, progress, |_, _| {})
-    }
-
-    /// The same in several threads. `see` is shown each distinct sample, in the order of the file.
-    pub fn take_and_show(
+    /// Walks `file` twice, in so many threads: for what was mapped, then for the samples. `see` is shown each distinct
+    /// sample, in the order of the file.
+    pub fn take(
         file: &PerfFile,
         search: SearchPath,
         threads: usize,

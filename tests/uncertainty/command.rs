@@ -235,3 +235,22 @@ fn pools_for_perf(folder: &Path, two: [&Path; 2]) {
     let stats = perf(&["report", "-i", text(&pooled), "--stats"]);
     assert!(stats.code == Some(0) && stats.err.is_empty(), "{}", stats.err);
 }
+
+/// The recorded program is nowhere on this machine but in what is named.
+#[test]
+fn binaries_of_an_archive_are_as_good_as_those_of_a_folder() {
+    let folder = folder("stat-archive");
+    let (data, symfs) = (testdata("cases/nist_fn.perf.data"), testdata("cases/symfs"));
+    let file = PerfFile::open(&data).unwrap();
+    let id = file.features().build_ids.iter().find(|id| id.filename.ends_with(b"nist_fn")).unwrap();
+    let (hex, program) = (skidconv::image::hex(&id.bytes), String::from_utf8_lossy(&id.filename));
+    let entry = folder.join(".build-id").join(&hex[..2]).join(&hex[2..]);
+    std::fs::create_dir_all(&entry).unwrap();
+    std::fs::copy(symfs.join(program.trim_start_matches('/')), entry.join("elf")).unwrap();
+    run("tar", &["cf", text(&folder.join("a.tar")), "-C", text(&folder), ".build-id"]);
+    let table = |more: &[&str]| skidconv(&folder, &[&["stat", text(&data), "--csv", "-"], more].concat()).out;
+    let packed = table(&["--archive", "a.tar"]);
+    assert!(packed.contains("fn1"), "{packed}");
+    assert_eq!(packed, table(&["--symfs", text(&symfs)]));
+    assert!(!table(&[]).contains("fn1"));
+}

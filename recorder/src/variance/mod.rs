@@ -137,7 +137,7 @@ pub enum Error {
     #[error(
         "no permission to watch the program: set kernel.perf_event_paranoid to 2 or lower, or give the capability \
          CAP_PERFMON (it is {})",
-        crate::variance::paranoid()
+        crate::error::paranoid()
     )]
     Permission(#[source] io::Error),
     /// No breakpoints.
@@ -156,12 +156,6 @@ pub enum Error {
     /// The system fails.
     #[error("cannot wait for the program")]
     Wait(#[source] io::Error),
-}
-
-/// What the administrator allows.
-fn paranoid() -> String {
-    let read = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
-    read.map_or_else(|_| "unknown".into(), |text| text.trim().to_owned())
 }
 
 impl Error {

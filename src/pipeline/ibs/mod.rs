@@ -6,13 +6,13 @@ mod walk;
 
 use std::io::Write;
 
-use super::survey::Survey;
-use super::{Error, archives, check_damage, events, search};
+use super::Error;
+use super::input::{Binaries, Input};
 use crate::export::{Context, Existing, ImageNames, Output, plain};
 use crate::ibs::{Kind, Processor, Raw, fetch_text, op_text};
 use crate::image::{SourceText, Wholesym};
 use crate::options::Options;
-use crate::perfdata::{PerfFile, Sample};
+use crate::perfdata::Sample;
 use crate::progress::Progress;
 use crate::report::html;
 use crate::report::ibs::{Sampled, write_functions, write_instructions};
@@ -22,14 +22,12 @@ use tables::Maker;
 /// Makes the tables of a recording, and writes them where `options` wants them as rows (`csv`, `functions_csv`) or as a page.
 pub fn ibs(options: &Options, progress: &dyn Progress) -> Result<Sampled, Error> {
     options.check()?;
-    let read = |source| Error::Read { path: options.input.clone(), source };
-    let file = PerfFile::open(&options.input).map_err(read)?;
-    let wanted = events(&file, &options.events)?;
-    let archives = archives(options)?;
-    let search = search(options, &archives)?;
-    let survey = Survey::take(&file, search, progress).map_err(read)?;
-    check_damage(options, &survey)?;
-    let counted = walk::count(&file, &survey, &wanted, progress).map_err(read)?;
+    let input = Input::open(options)?;
+    let binaries = Binaries::of(options)?;
+    let survey = input.survey(&binaries, progress, |_, _| {})?;
+    let file = &input.file;
+    let counted = walk::count(file, &survey, &input.wanted, progress);
+    let counted = counted.map_err(|source| input.unreadable(source))?;
     let (mut symbolizer, mut text) = (Wholesym::new()?, SourceText::new(&options.symfs));
     let mut context = Context {
         attrs: file.attrs(),
@@ -38,7 +36,7 @@ pub fn ibs(options: &Options, progress: &dyn Progress) -> Result<Sampled, Error>
         intervals: &Default::default(),
         regions: &[],
     };
-    let sampled = Maker { file: &file, survey: &survey, options }.make(counted, &mut text, &mut context);
+    let sampled = Maker { file, survey: &survey, options }.make(counted, &mut text, &mut context);
     write(options, &sampled)?;
     Ok(sampled)
 }
@@ -60,9 +58,9 @@ fn write(options: &Options, sampled: &Sampled) -> Result<(), Error> {
 
 /// Writes the registers of every sample of fetches and ops as text.
 pub fn dump(options: &Options, out: &mut dyn Write) -> Result<(), Error> {
-    let read = |source| Error::Read { path: options.input.clone(), source };
-    let file = PerfFile::open(&options.input).map_err(read)?;
-    let wanted = events(&file, &options.events)?;
+    let input = Input::open(options)?;
+    let (file, wanted) = (&input.file, &input.wanted);
+    let read = |source| input.unreadable(source);
     let kinds = crate::ibs::events(file.attrs(), file.features());
     let processor = file.features().cpu_id.as_deref().and_then(Processor::parse);
     let mut records = file.records().map_err(read)?;

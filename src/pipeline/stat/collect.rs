@@ -13,9 +13,10 @@ use crate::export::{ImageNames, Names, basename, plain};
 use crate::image::{Location, Svma, Wholesym};
 use crate::options::Options;
 use crate::perfdata::{AttrIx, PerfFile};
+use crate::pipeline::Error;
+use crate::pipeline::input::{Binaries, Input};
 use crate::pipeline::linking::bitness;
 use crate::pipeline::survey::Survey;
-use crate::pipeline::{Error, check_damage, events, search};
 use crate::progress::Progress;
 use crate::stat::{self, Losses, Profile, Series, Single};
 
@@ -61,30 +62,43 @@ pub struct EventRun {
     pub left_out: u64,
 }
 
-/// Reads the recording of `reading`.
+impl EventRun {
+    /// What is to be said where not all samples were kept in order.
+    fn unexamined(&self) -> Option<String> {
+        let kept = self.total.saturating_sub(self.left_out);
+        (self.left_out > 0).then(|| {
+            format!(
+                "{}: order and drift are those of the first {kept} samples of {}; counts are of all",
+                self.event, self.total
+            )
+        })
+    }
+}
+
+/// Reads the recording of `reading`, whose binaries are among `binaries`.
 pub fn collect(
     reading: &Options,
+    binaries: &Binaries,
     options: &StatOptions,
     known: &Known,
     progress: &dyn Progress,
 ) -> Result<Run, Error> {
-    let failed = |source| Error::Read { path: reading.input.clone(), source };
-    let file = PerfFile::open(&reading.input).map_err(failed)?;
-    let wanted = events(&file, &reading.events)?;
-    let survey = Survey::take(&file, search(reading, &[])?, progress).map_err(failed)?;
-    check_damage(reading, &survey)?;
+    let input = Input::open(reading)?;
+    let survey = input.survey(binaries, progress, |_, _| {})?;
+    let (file, wanted) = (&input.file, &input.wanted);
     let mut symbolizer = Wholesym::new()?;
     let mut names = ImageNames::new(&survey.images, &mut symbolizer);
     let mut functions = Functions::default();
     survey.cells.iter().for_each(|cell| functions.note(&survey, cell.at, &mut names));
-    let mut series = series(&file, &survey, &functions).map_err(failed)?;
-    let collect = Collect { file: &file, survey: &survey, functions: &functions, options, known };
-    let events = (0..wanted.len())
+    let mut series = series(file, &survey, &functions).map_err(|source| input.unreadable(source))?;
+    let collect = Collect { file, survey: &survey, functions: &functions, options, known };
+    let events: Vec<EventRun> = (0..wanted.len())
         .filter(|&ix| wanted[ix] && survey.events[ix].samples > 0)
         .map(|ix| collect.event(AttrIx(ix as u32), std::mem::take(&mut series[ix])))
         .collect();
     let mut warnings: Vec<String> = survey.warnings.iter().map(ToString::to_string).collect();
     warnings.extend(survey.losses.passed());
+    warnings.extend(events.iter().filter_map(EventRun::unexamined));
     Ok(Run { path: reading.input.clone(), events, warnings })
 }
 
@@ -260,5 +274,27 @@ impl Collect<'_> {
             at += usize::from(inst.len);
         }
         Some(sites)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_that_were_not_kept_in_order_are_told() {
+        let of = |left_out| EventRun {
+            event: "cycles".into(),
+            period: None,
+            total: 3_000_000,
+            counts: BTreeMap::new(),
+            places: BTreeMap::new(),
+            names: Vec::new(),
+            single: stat::single(&Profile::default(), &stat::Asked::default()),
+            left_out,
+        };
+        assert_eq!(of(0).unexamined(), None);
+        let told = of(1_951_424).unexamined().unwrap();
+        assert!(told.contains("first 1048576 samples of 3000000"), "{told}");
     }
 }

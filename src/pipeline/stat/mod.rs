@@ -18,6 +18,7 @@ use rayon::prelude::*;
 
 use crate::export::{self, Existing, Output};
 use crate::options::Options;
+use crate::pipeline::input::{Binaries, workers};
 use crate::progress::Progress;
 use crate::report::uncertainty::{Uncertainty, csv, html, svg};
 use crate::stat::{Asked, Refusal};
@@ -103,8 +104,11 @@ pub fn stat(options: &StatOptions, progress: &dyn Progress) -> Result<Uncertaint
     let calls = table::read(options.calls.as_deref(), "calls")?;
     let expected = table::read(options.expect.as_deref(), "expected")?;
     let known = table::Known { calls, expected };
-    let runs = collect_all(&options.runs, options, &known, progress)?;
-    let against = collect_all(&options.against, options, &known, progress)?;
+    let binaries = Binaries::of(&options.reading).map_err(Error::Pipeline)?;
+    let all = |paths| collect_all(paths, &binaries, options, &known, progress);
+    let (runs, against) = super::threads(options.reading.threads)
+        .map_err(Error::Pipeline)?
+        .install(|| Ok::<_, Error>((all(&options.runs)?, all(&options.against)?)))?;
     let told = assemble::assemble(&runs, &against, &known, options);
     write(&told, options)?;
     if let Some(to) = &options.pooled {
@@ -121,13 +125,16 @@ pub fn stat(options: &StatOptions, progress: &dyn Progress) -> Result<Uncertaint
 
 fn collect_all(
     paths: &[PathBuf],
+    binaries: &Binaries,
     options: &StatOptions,
     known: &table::Known,
     progress: &dyn Progress,
 ) -> Result<Vec<Run>, Error> {
+    // recordings are read side by side
+    let threads = Some((workers(&options.reading) / paths.len().max(1)).max(1));
     let one = |path: &PathBuf| {
-        let reading = Options { input: path.clone(), ..options.reading.clone() };
-        Ok(collect(&reading, options, known, progress)?)
+        let reading = Options { input: path.clone(), threads, ..options.reading.clone() };
+        Ok(collect(&reading, binaries, options, known, progress)?)
     };
     paths.par_iter().map(one).collect()
 }

@@ -1,0 +1,107 @@
+//! The recording that a run reads: opened, with which of its events are wanted; then surveyed.
+//!
+//! In: options. Out: the file and its survey, or why there is none. It does not know what the survey is for.
+
+use super::Error;
+use super::equal::Group;
+use super::survey::Survey;
+use crate::image::{self, Debuginfod, SearchPath};
+use crate::options::Options;
+use crate::perfdata::{self, Attr, PerfFile};
+use crate::progress::Progress;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// A recording.
+#[derive(Debug)]
+pub struct Input {
+    /// Its file.
+    pub file: PerfFile,
+    /// For each event, whether it is asked for.
+    pub wanted: Vec<bool>,
+    path: PathBuf,
+    strict: bool,
+    threads: usize,
+}
+
+impl Input {
+    /// Opens the recording of `options`.
+    pub fn open(options: &Options) -> Result<Input, Error> {
+        let path = options.input.clone();
+        let file = PerfFile::open(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
+        let wanted = wanted(&file, &options.events)?;
+        Ok(Input { file, wanted, path, strict: options.strict, threads: workers(options) })
+    }
+
+    /// Walks over it. `see` is shown each distinct sample, in the order of the file.
+    pub fn survey(
+        &self,
+        binaries: &Binaries,
+        progress: &dyn Progress,
+        see: impl FnMut(&Survey, &Group<'_>),
+    ) -> Result<Survey, Error> {
+        let search = binaries.search.clone();
+        let survey = Survey::take(&self.file, search, self.threads, progress, see);
+        let survey = survey.map_err(|source| self.unreadable(source))?;
+        self.check_damage(&survey)?;
+        Ok(survey)
+    }
+
+    /// With `--strict`, damage is an error.
+    fn check_damage(&self, survey: &Survey) -> Result<(), Error> {
+        let found = survey.warnings.iter().filter(|w| w.is_damage()).map(ToString::to_string);
+        let damage: Vec<String> = found.chain(survey.losses.passed()).collect();
+        match damage.is_empty() || !self.strict {
+            true => Ok(()),
+            false => Err(Error::Damaged { path: self.path.clone(), damage: damage.join("; ") }),
+        }
+    }
+
+    /// The error that says whose this one is.
+    pub fn unreadable(&self, source: perfdata::Error) -> Error {
+        Error::Read { path: self.path.clone(), source }
+    }
+}
+
+/// Threads to read with.
+pub fn workers(options: &Options) -> usize {
+    options.threads.or_else(|| Some(std::thread::available_parallelism().ok()?.get())).unwrap_or(1)
+}
+
+/// Which events are asked for, by name with or without its modifiers; all if none is named.
+fn wanted(file: &PerfFile, names: &[String]) -> Result<Vec<bool>, Error> {
+    let is = |attr: &Attr, name: &String| attr.name == *name || attr.name.split(':').next() == Some(name);
+    for name in names {
+        if !file.attrs().iter().any(|a| is(a, name)) {
+            let known = file.attrs().iter().map(|a| a.name.as_str()).collect::<Vec<_>>().join(", ");
+            return Err(Error::NoSuchEvent { name: name.clone(), known });
+        }
+    }
+    Ok(file.attrs().iter().map(|a| names.is_empty() || names.iter().any(|n| is(a, n))).collect())
+}
+
+/// Where binaries and symbols are looked for. Tarballs are unpacked as long as this lives.
+#[derive(Debug)]
+pub struct Binaries {
+    search: SearchPath,
+    _unpacked: Vec<TempDir>,
+}
+
+impl Binaries {
+    /// Unpacks the tarballs, and sees that what is named is there.
+    pub fn of(options: &Options) -> Result<Binaries, Error> {
+        let symbols = |path: &PathBuf, source| Error::Symbols { path: path.clone(), source };
+        let unpacked = |path: &PathBuf| image::unpack(path).map_err(|source| symbols(path, source));
+        let unpacked: Vec<TempDir> = options.archives.iter().map(unpacked).collect::<Result<_, _>>()?;
+        let mut search = SearchPath::system(options.symfs.clone());
+        search.archives = unpacked.iter().map(|folder| folder.path().to_owned()).collect();
+        if let Some(path) = &options.kallsyms {
+            std::fs::File::open(path).map_err(|source| symbols(path, source))?;
+            search.kallsyms = Some(path.clone());
+        }
+        if options.debuginfod {
+            search.debuginfod = Some(Debuginfod::from_env().ok_or(Error::NoServers)?);
+        }
+        Ok(Binaries { search, _unpacked: unpacked })
+    }
+}
