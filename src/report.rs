@@ -5,6 +5,7 @@
 
 pub mod annotate;
 pub mod diff;
+mod escape;
 pub(crate) mod format;
 pub mod html;
 pub mod ibs;
@@ -14,6 +15,7 @@ pub mod text;
 pub mod uncertainty;
 mod words;
 
+pub use escape::escape;
 pub(crate) use words::brief;
 
 use crate::options::Solver;

@@ -16,6 +16,7 @@ use super::name::{ImageName, NameKind};
 use super::plt::{Plt, PltTarget};
 use super::symtab::{Binding, Table, symbols};
 use super::unwind::{CallerRules, RowId, Unwind};
+use super::vdso;
 
 /// Whether an image's code can be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +34,7 @@ pub enum ImageState {
     Kernel,
     /// No: a kernel module, as for the kernel.
     KernelModule,
-    /// No: the kernel's code in user space, and perf's cache has no copy.
+    /// No: the kernel's code in user space, and neither perf's cache nor the running kernel has that build.
     Vdso,
     /// No: memory without a file.
     Anonymous,
@@ -108,7 +109,14 @@ impl Image {
                 let (file, verified) = (elf.path().to_owned(), self.build_id.is_some());
                 (ImageState::Found { file, verified }, Some(elf))
             }
-            Err(_) if self.name.kind == NameKind::Vdso => (ImageState::Vdso, None),
+            Err(_) if self.name.kind == NameKind::Vdso => {
+                match self.build_id.as_deref().and_then(vdso::running) {
+                    Some(elf) => {
+                        (ImageState::Found { file: elf.path().to_owned(), verified: true }, Some(elf))
+                    }
+                    None => (ImageState::Vdso, None),
+                }
+            }
             Err(why) => (ImageState::Missing(why), None),
         }
     }

@@ -13,6 +13,7 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{Endian, Endianness, ReadCache, ReadRef};
 
 use super::Svma;
+use super::packed::{LARGEST, expand};
 use super::source::Source;
 use super::strings::Strings;
 
@@ -99,15 +100,39 @@ pub struct Elf {
     build_id: Option<Vec<u8>>,
 }
 
+/// Whether a name is that of a kernel module which the kernel expands when it loads it.
+fn is_packed_module(path: &Path) -> bool {
+    let name = path.file_name().map(OsStr::as_bytes).unwrap_or_default();
+    [&b".ko.gz"[..], b".ko.xz", b".ko.zst"].iter().any(|end| name.ends_with(end))
+}
+
 impl Elf {
     /// Reads the headers of the file at `path`.
     pub fn open(path: &Path) -> Result<Elf, ElfError> {
-        let (source, file) = Source::open(path).map_err(|error| ElfError::Io(error.to_string()))?;
-        let cache = ReadCache::new(&file);
-        let class = cache.read_bytes_at(4, 1).ok().and_then(|bytes| bytes.first().copied());
+        let io = |error: std::io::Error| ElfError::Io(error.to_string());
+        let (source, file) = Source::open(path).map_err(io)?;
+        if is_packed_module(path) {
+            let whole = source.read(0, source.len()).unwrap_or_default();
+            if let Some(bytes) = expand(&whole, LARGEST) {
+                return Elf::from_bytes(path, bytes.map_err(io)?);
+            }
+        }
+        Elf::headers(source, &ReadCache::new(&file))
+    }
+
+    /// The same of `bytes` that were at `path` in another form.
+    pub(super) fn from_bytes(path: &Path, bytes: Vec<u8>) -> Result<Elf, ElfError> {
+        let source = Source::kept(path, Vec::new());
+        let mut elf = Elf::headers(source, bytes.as_slice())?;
+        elf.source = Source::kept(path, bytes);
+        Ok(elf)
+    }
+
+    fn headers<'d>(source: Source, data: impl ReadRef<'d>) -> Result<Elf, ElfError> {
+        let class = data.read_bytes_at(4, 1).ok().and_then(|bytes| bytes.first().copied());
         match class {
-            Some(2) => Elf::parse::<FileHeader64<Endianness>, _>(source, &cache, true),
-            _ => Elf::parse::<FileHeader32<Endianness>, _>(source, &cache, false),
+            Some(2) => Elf::parse::<FileHeader64<Endianness>, _>(source, data, true),
+            _ => Elf::parse::<FileHeader32<Endianness>, _>(source, data, false),
         }
         .map_err(|error| ElfError::Malformed(error.to_string()))
     }

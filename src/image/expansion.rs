@@ -39,7 +39,7 @@ fn expanded(elf: &Elf, section: &Section) -> Option<u64> {
 
 /// What an xz file expands to (<https://tukaani.org/xz/xz-file-format.txt>): the sum over its chunks of LZMA2, each of which
 /// states its size and has no more. Only the form that is used for symbols: one filter.
-fn xz(file: &[u8]) -> Option<u64> {
+pub fn xz(file: &[u8]) -> Option<u64> {
     let check = match file.strip_prefix(b"\xfd7zXZ\0")?.get(1)? & 15 {
         0 => 0,
         kind => 4 << ((kind - 1) / 3),

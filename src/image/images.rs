@@ -87,6 +87,11 @@ impl Images {
         }
     }
 
+    /// Whether debuginfod's servers were asked for what is not here.
+    pub fn asks_servers(&self) -> bool {
+        self.search.debuginfod.is_some()
+    }
+
     /// What failed while binaries and symbols were looked for elsewhere, a line each.
     pub fn complaints(&self) -> Vec<String> {
         self.search.debuginfod.as_ref().map(|servers| servers.complaints()).unwrap_or_default()

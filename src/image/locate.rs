@@ -89,6 +89,9 @@ pub enum Missing {
     },
 }
 
+/// What gets the recorded binaries here.
+const ARCHIVE: &str = "on the recorded machine: perf archive; then skidconv with --archive perf.data.tar.bz2";
+
 impl Missing {
     /// What the user can do about it.
     pub fn advice(&self) -> &'static str {
@@ -109,14 +112,14 @@ impl Missing {
         }
     }
 
-    /// The command that would help.
-    pub fn command(&self, build_id: Option<&str>) -> String {
+    /// The command that would help; `asked` says that debuginfod's servers were asked in vain.
+    pub fn command(&self, build_id: Option<&str>, asked: bool) -> String {
         match (self, build_id) {
             (Missing::NoPath { .. }, _) => "nothing: no file has its code".into(),
             (Missing::Unusable { file, .. }, _) => format!("chmod a+r {}", file.display()),
-            (_, Some(id)) => format!(
-                "on the recorded machine: perf archive; then skidconv with --archive perf.data.tar.bz2; or: debuginfod-find executable {id}"
-            ),
+            (_, Some(_)) => {
+                format!("{ARCHIVE}{}", if asked { "" } else { "; or skidconv with --debuginfod" })
+            }
             (_, None) => "copy the binary from the recorded machine and name its folder with --symfs".into(),
         }
     }
@@ -166,12 +169,14 @@ impl SearchPath {
             let files = self.linked(elf.path(), &name);
             files.into_iter().find_map(|file| linked_file(&file, elf, checksum))
         };
-        let fetched = || {
-            let build_id = elf.build_id()?;
-            let file = self.debuginfod.as_ref()?.fetch(build_id, Artifact::Debuginfo)?;
-            open_verified(&file, Some(build_id)).ok()
-        };
+        let fetched = || self.fetched_debug_file(elf.build_id()?);
         by_id.or_else(linked).or_else(fetched)
+    }
+
+    /// What a server has as the debug file of a build, be it that of a binary or one that binaries share.
+    pub(super) fn fetched_debug_file(&self, build_id: &[u8]) -> Option<Elf> {
+        let file = self.debuginfod.as_ref()?.fetch(build_id, Artifact::Debuginfo)?;
+        open_verified(&file, Some(build_id)).ok()
     }
 
     /// The separate file with the symbols of a build.

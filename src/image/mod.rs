@@ -16,6 +16,7 @@ mod locate;
 mod mapping;
 mod name;
 mod overlay;
+mod packed;
 mod plt;
 mod running;
 mod source;
@@ -29,6 +30,7 @@ mod testing;
 mod text;
 mod threads;
 mod unwind;
+mod vdso;
 
 pub use archive::unpack;
 pub use binary::{Image, ImageState};

@@ -1,8 +1,8 @@
 //! A regular file, read in pieces.
 //!
 //! In: a path. Out: bytes at offsets. A recording may name thousands of binaries, so no file stays open: each read opens it
-//! again and makes sure that it is still the same. Nothing but regular files is opened, since a name in a recording may lead
-//! to a pipe that never answers.
+//! again and makes sure that it is still the same. What had to be expanded, or is no file, is kept. Nothing but regular files
+//! is opened, since a name in a recording may lead to a pipe that never answers.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -16,7 +16,14 @@ const LARGEST_READ: u64 = 1 << 28;
 #[derive(Debug)]
 pub struct Source {
     path: PathBuf,
-    identity: Identity,
+    bytes: Bytes,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    /// Those of the file as it is.
+    InFile(Identity),
+    Kept(Vec<u8>),
 }
 
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
@@ -31,8 +38,13 @@ impl Source {
     /// Opens `path` if it is a regular file.
     pub fn open(path: &Path) -> io::Result<(Source, File)> {
         let (file, metadata) = open_regular(path)?;
-        let source = Source { path: path.to_owned(), identity: Identity::of(&metadata) };
-        Ok((source, file))
+        let bytes = Bytes::InFile(Identity::of(&metadata));
+        Ok((Source { path: path.to_owned(), bytes }, file))
+    }
+
+    /// What came from `path` and is not there as it is.
+    pub fn kept(path: &Path, bytes: Vec<u8>) -> Source {
+        Source { path: path.to_owned(), bytes: Bytes::Kept(bytes) }
     }
 
     /// Where the file is.
@@ -42,7 +54,10 @@ impl Source {
 
     /// Size in bytes.
     pub fn len(&self) -> u64 {
-        self.identity.len
+        match &self.bytes {
+            Bytes::InFile(identity) => identity.len,
+            Bytes::Kept(bytes) => bytes.len() as u64,
+        }
     }
 
     /// The bytes at `offset`; `None` unless all of them exist, and exist still.
@@ -55,11 +70,18 @@ impl Source {
         if offset.checked_add(len)? > self.len() {
             return None;
         }
+        let len = usize::try_from(len).ok()?;
+        let identity = match &self.bytes {
+            Bytes::InFile(identity) => identity,
+            Bytes::Kept(bytes) => {
+                return Some(bytes.get(usize::try_from(offset).ok()?..)?.get(..len)?.to_vec());
+            }
+        };
         let (file, metadata) = open_regular(&self.path).ok()?;
-        if Identity::of(&metadata) != self.identity {
+        if Identity::of(&metadata) != *identity {
             return None;
         }
-        let mut bytes = vec![0; usize::try_from(len).ok()?];
+        let mut bytes = vec![0; len];
         file.read_exact_at(&mut bytes, offset).ok()?;
         Some(bytes)
     }

@@ -285,7 +285,7 @@ fn nameless(survey: &Survey, context: &mut Context<'_>) -> Vec<NamelessImage> {
         .map(|(id, (samples, of))| {
             let image = survey.images.get(id);
             let build_id = image.build_id.as_deref().map(hex);
-            let (reason, command) = symbols_missing(image, build_id.as_deref());
+            let (reason, command) = symbols_missing(image, build_id.as_deref(), survey.images.asks_servers());
             NamelessImage { path: image.path.clone(), build_id, samples, of, reason, command }
         })
         .collect();
@@ -293,15 +293,15 @@ fn nameless(survey: &Survey, context: &mut Context<'_>) -> Vec<NamelessImage> {
     nameless
 }
 
-/// Why an image has no symbols, and the command that would help.
-fn symbols_missing(image: &Image, build_id: Option<&str>) -> (String, String) {
+/// Why an image has no symbols, and the command that would help; `asked` says that debuginfod's servers know no more.
+fn symbols_missing(image: &Image, build_id: Option<&str>, asked: bool) -> (String, String) {
     let told = |reason: &str, command: &str| (reason.to_owned(), command.to_owned());
     match image.state() {
-        ImageState::Missing(why) => (why.to_string(), why.command(build_id)),
+        ImageState::Missing(why) => (why.to_string(), why.command(build_id, asked)),
         ImageState::Found { .. } => {
             let command = match build_id {
-                Some(id) => format!("debuginfod-find debuginfo {id}, or skidconv with --debuginfod"),
-                None => {
+                Some(_) if !asked => "skidconv with --debuginfod, or install its debug package".into(),
+                _ => {
                     "install its debug package, or name a folder with an unstripped copy with --symfs".into()
                 }
             };

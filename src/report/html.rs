@@ -10,12 +10,13 @@ mod sampled;
 
 pub use sampled::write as write_sampled;
 
+use super::escape;
 use super::format::{count, counted, fit_function, percent};
 use super::listing::Listing;
 use super::words::{self, brief};
 use super::{Branches, EventReport, Fit, FunctionShare, RegionReport, Report};
 use crate::export::basename;
-use draw::{compare, escape};
+use draw::compare;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};

@@ -1,8 +1,9 @@
 //! The report as one page for a browser, with everything in it, in the style of the report of samples.
 
 use super::summary::{Advice, Group, Summary};
-use super::timeline::{amount, escape, inline};
+use super::timeline::{amount, inline};
 use crate::export::Error;
+use crate::report::escape;
 use std::fmt::Write as _;
 use std::io::Write;
 

@@ -1,7 +1,8 @@
 //! Calls over time as charts: one panel per function and context, a dot per call, a colour per thread.
 
 use super::summary::{Group, Summary};
-use crate::export::{Error, plain};
+use crate::export::Error;
+use crate::report::escape;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
@@ -141,12 +142,6 @@ pub(super) fn amount(value: f64, unit: &str) -> String {
         scaled if scaled >= 10.0 => format!("{scaled:.1}{unit}"),
         scaled => format!("{scaled:.2}{unit}"),
     }
-}
-
-/// Text that is only text: names come from binaries.
-pub(super) fn escape(text: &str) -> String {
-    let plain = plain(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    plain.replace('"', "&quot;").replace('\'', "&#39;")
 }
 
 #[cfg(test)]

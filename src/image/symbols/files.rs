@@ -161,7 +161,8 @@ impl FileAndPathHelper for Files {
         let named = of.path().parent().map(|folder| folder.join(path));
         let mut files = named.iter().flat_map(|named| self.known(named)).chain(named.clone());
         let stated = || files.find_map(|file| open_verified(&file, Some(build_id)).ok());
-        let found = self.0.debug_file_of(build_id).or_else(stated);
+        let found =
+            self.0.debug_file_of(build_id).or_else(stated).or_else(|| self.0.fetched_debug_file(build_id));
         Ok(found.map(|elf| Place::file(elf.path())).into_iter().collect())
     }
 
@@ -239,5 +240,9 @@ mod tests {
         let right = build(folder("debug/.build-id/07").join(name), &ID);
         let debug = SearchPath { debug: vec![dir.path().join("debug")], ..SearchPath::default() };
         assert_eq!(shared(debug, Path::new("/usr/lib/debug/.dwz/shared")), Some(right));
+        // as Debian installs it: in no folder of build-ids, and named from the root
+        let right = build(folder("debian/.dwz/x86_64-linux-gnu").join("shared.debug"), &ID);
+        let debian = SearchPath { debug: vec![dir.path().join("debian")], ..SearchPath::default() };
+        assert_eq!(shared(debian, &right).as_ref(), Some(&right));
     }
 }

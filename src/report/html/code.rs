@@ -1,7 +1,8 @@
 //! A function of the page: its loop tree and its instructions, with the columns of one event.
 
-use super::draw::{compare, escape, left_out};
+use super::draw::{compare, left_out};
 use crate::export::basename;
+use crate::report::escape;
 use crate::report::format::{count, counted, percent};
 use crate::report::listing::{Line, ListedEvent, Listing};
 use crate::report::words;

@@ -1,24 +1,7 @@
-//! What the parts of the page have in common: clean text, shares, bars, the chart of the skid.
+//! What the parts of the page have in common: shares, bars, the chart of the skid.
 
-use crate::export::plain;
 use crate::report::Model;
 use std::fmt::Write;
-
-/// Text that is only text: names come from binaries and recordings.
-pub(in crate::report) fn escape(text: &str) -> String {
-    let mut clean = String::with_capacity(text.len());
-    for c in plain(text).chars() {
-        match c {
-            '&' => clean += "&amp;",
-            '<' => clean += "&lt;",
-            '>' => clean += "&gt;",
-            '"' => clean += "&quot;",
-            '\'' => clean += "&#39;",
-            c => clean.push(c),
-        }
-    }
-    clean
-}
 
 /// How many of `lines` are left out at `ix`: of a run of more than `longest` cold ones all but `kept` at either end.
 pub(super) fn left_out(

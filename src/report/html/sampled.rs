@@ -1,9 +1,10 @@
 //! The page of sampled fetches, ops and accesses: a tab for each event, functions, and the hottest ones with their code.
 
-use super::draw::{escape, left_out};
+use super::draw::left_out;
 use super::{close, open};
 use crate::export::basename;
 use crate::ibs::Cell;
+use crate::report::escape;
 use crate::report::format::{count, counted};
 use crate::report::ibs::{FunctionRow, Heading, Line, Listing, Sampled, Table, notes};
 use std::fmt::Write as _;

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use super::{EventUncertainty, Uncertainty, svg, text};
 use crate::export::basename;
+use crate::report::escape;
 use crate::report::format::{count, counted, percent};
-use crate::report::html::draw::escape;
 use crate::stat::{Finding, Interval, Observed};
 
 /// Writes the page.

@@ -1,6 +1,7 @@
 //! A plot's frame: scales, ticks, and marks in the units of the data.
 
-use crate::report::html::draw::{escape, step};
+use crate::report::escape;
+use crate::report::html::draw::step;
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 560.0;
