@@ -3,8 +3,9 @@
 //! `cargo bench --bench recording [-- ROUNDS HZ]` compiles two programs of about two seconds. One computes; it runs alone,
 //! under `perf record` and under `skidconv record`, both with `cpu-clock` at the same rate (4000 Hz, as perf has it). The
 //! other calls small functions; it runs alone and under `skidconv record --variance`. They take turns, and of each the
-//! median of its turns counts, with all the processor time of the recorder in it. The machine's load stands beside the
-//! times: where it is more than the processors can take, a few per cent mean nothing.
+//! median of its turns counts, with all the processor time of the recorder in it; what a stop costs is measured before the
+//! second program begins, which takes the same time however long that runs. The machine's load stands beside the times:
+//! where it is more than the processors can take, a few per cent mean nothing.
 
 #[allow(dead_code)] // not all of it is needed here
 #[path = "reading/timed.rs"]
@@ -62,14 +63,14 @@ fn main() {
         ],
     );
 
-    let plain = [text(&calls), WORK[1]];
-    let variance =
-        [&[skidconv, "record", "--variance", "--seed", "1", "-o", text(&lines), "--"], &plain[..]].concat();
+    let variance = [skidconv, "record", "--variance", "--seed", "1", "-o", text(&lines), "--", text(&calls)];
+    let called = |name, rounds| Way { name, words: [&variance[..], &[rounds]].concat(), recording: None };
     compare(
         rounds,
         &[
-            Way { name: "calling, alone", words: plain.to_vec(), recording: None },
-            Way { name: "calling, skidconv record --variance", words: variance, recording: None },
+            Way { name: "calling, alone", words: vec![text(&calls), WORK[1]], recording: None },
+            called("calling, skidconv record --variance", WORK[1]),
+            called("of that, before the program begins", "0"),
         ],
     );
 }
