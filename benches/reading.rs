@@ -1,25 +1,26 @@
 //! How fast recordings are read, beside the programs that people would use instead.
 //!
-//! `cargo bench --bench reading [-- SAMPLES]` makes a recording of five million samples, about 400 MB, and one four times as
-//! large, in the target folder, and prints wall times, processor times, peak memory and ratios of one run on this machine.
-//! The programs take turns, and of each the median of its turns counts. `perf` and `samply` take part where they are
-//! installed; `SAMPLY` may name the latter.
+//! `cargo bench --bench reading [-- SAMPLES [TURNS]]` makes a recording of five million samples, about 400 MB, and one four
+//! times as large, in the target folder, and prints wall times, processor times, peak memory and ratios of one run on this
+//! machine. The programs take turns, three unless told otherwise, and of each the median of its turns counts. Before each
+//! the recording is read once, so that none waits for the disk in another's stead. `perf` and `samply` take part where they
+//! are installed; `SAMPLY` may name the latter.
 
 #[path = "reading/made.rs"]
 mod made;
 #[path = "reading/timed.rs"]
 mod timed;
 
+use std::fs::File;
 use std::path::Path;
 
 use skidconv::perfdata::PerfFile;
 use timed::{Run, median, processor_seconds, run};
 
-/// Turns of each program.
-const TURNS: usize = 3;
-
 fn main() {
-    let samples = std::env::args().skip(1).find_map(|arg| arg.parse().ok()).unwrap_or(5_000_000);
+    let mut numbers = std::env::args().skip(1).filter_map(|arg| arg.parse().ok());
+    let samples = numbers.next().unwrap_or(5_000_000);
+    let turns = numbers.next().unwrap_or(3).max(1) as usize;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("reading");
     std::fs::create_dir_all(&folder).unwrap();
     let (small, large) = (folder.join("small.data"), folder.join("large.data"));
@@ -28,11 +29,13 @@ fn main() {
         let megabytes = std::fs::metadata(path).unwrap().len() / 1_000_000;
         println!("{} has {samples} samples in {megabytes} MB", path.display());
     }
-    alone(&small);
+    println!("load of this machine before: {}", load());
+    alone(&small, turns);
     let programs = programs(&small, &folder);
     let mut runs: Vec<Vec<Run>> = programs.iter().map(|_| Vec::new()).collect();
-    for _ in 0..TURNS {
+    for _ in 0..turns {
         for ((_, command), runs) in programs.iter().zip(&mut runs) {
+            warm(&small);
             runs.extend(run(command));
         }
     }
@@ -40,12 +43,25 @@ fn main() {
     for ((name, _), runs) in programs.iter().zip(&runs) {
         print(name, &median(runs), ours.as_ref());
     }
+    warm(&large);
     print("convert --folded, four times as many samples", &run(&convert(&large, &folder)), ours.as_ref());
     limited(&large, &folder);
+    println!("load of this machine after: {}", load());
+}
+
+/// Reads `path` to its end, so that it is in memory.
+fn warm(path: &Path) {
+    std::io::copy(&mut File::open(path).unwrap(), &mut std::io::sink()).unwrap();
+}
+
+/// Processes that ran or waited for a processor, on average over the last minute.
+fn load() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().unwrap_or_default().to_owned()
 }
 
 /// Walks and decodes in this thread, and does nothing else.
-fn alone(path: &Path) {
+fn alone(path: &Path, turns: usize) {
     let rate = || {
         let begun = processor_seconds();
         let file = PerfFile::open(path).unwrap();
@@ -60,9 +76,9 @@ fn alone(path: &Path) {
         std::hint::black_box(sum);
         samples as f64 / (processor_seconds() - begun)
     };
-    let mut rates: Vec<f64> = (0..TURNS).map(|_| rate()).collect();
+    let mut rates: Vec<f64> = (0..turns).map(|_| rate()).collect();
     rates.sort_by(f64::total_cmp);
-    println!("{:<50} {:6.1} million samples a second of one core", "reading alone", rates[TURNS / 2] / 1e6);
+    println!("{:<50} {:6.1} million samples a second of one core", "reading alone", rates[turns / 2] / 1e6);
 }
 
 /// Ours first.

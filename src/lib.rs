@@ -25,6 +25,7 @@ pub mod attribute;
 pub mod export;
 
 pub mod options;
+mod quantile;
 pub mod pipeline;
 pub mod progress;
 pub mod report;

@@ -250,8 +250,19 @@ pub struct RegionReport {
     pub rhat: Option<f64>,
     /// Smallest effective sample size over them.
     pub ess: Option<f64>,
+    /// Its branches, and how many of them the evidence decides; the others are as assumed.
+    pub branches: Option<Branches>,
     /// The posterior check: how far the samples are from what the answer expects.
     pub fit: Option<Fit>,
+}
+
+/// How far the branches of a region are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Branches {
+    /// Free branch probabilities.
+    pub free: u64,
+    /// How many of them samples and time decide: the effective number of parameters, 0 to `free`.
+    pub told: f64,
 }
 
 /// Whether samples are what an answer expects, as total variation distances, 0 to 1.

@@ -164,6 +164,22 @@ fn damage_in_compressed_data_keeps_all_before_it() {
 }
 
 #[test]
+fn compressed_data_that_end_inside_a_record_keep_those_before_it_and_tell_where_they_end() {
+    let mut r = example(false);
+    r.features.clear();
+    r.records = (0..50).map(|n| r.sample(5, 0x401000 + n, n, &[])).collect();
+    let plain = r.records.concat();
+    let stream = unended(&plain[..plain.len() / 2 + 20]);
+    let body = [&r.word(stream.len() as u64)[..], &stream].concat();
+    r.records = vec![r.record(kinds::COMPRESSED2, 0, &body)];
+    let file = open(&r.file());
+    assert_eq!(recording::samples(&file).len(), 25);
+    let offset = 104 + 24 + 304 + r.records[0].len() as u64;
+    assert_eq!(warnings(&file), [Warning::CompressedCut { offset, have: 20 }]);
+    assert!(warnings(&file)[0].to_string().contains(&format!("{offset:#x}")));
+}
+
+#[test]
 fn events_whose_section_is_damaged_come_from_their_description() {
     let mut r = example(false);
     let mut described = [&r.half(2)[..], &r.half(136)].concat();

@@ -1,7 +1,8 @@
 //! What strangers may hand in: every truncation, and a hundred thousand mutations. No panic, no abort, no large allocation,
 //! and each answer is a result or an error that says where.
 //!
-//! `fuzz/` has the same parts as targets for a fuzzer that looks for more.
+//! `fuzz/` has the same parts as targets for a fuzzer that looks for more. `SKIDCONV_MUTATIONS` asks for more or fewer than
+//! [`MUTATIONS`] here: a few hundred thousand take a minute.
 
 mod drive;
 mod recording;
@@ -21,6 +22,12 @@ use skidconv::progress::Silent;
 const LARGEST: usize = 256 << 20;
 /// Mutations of recordings.
 const MUTATIONS: usize = 100_000;
+
+/// `n`, or its share of what is asked for.
+fn times(n: usize) -> usize {
+    let asked = std::env::var("SKIDCONV_MUTATIONS").ok().and_then(|text| text.parse::<usize>().ok());
+    asked.map_or(n, |asked| n * asked / MUTATIONS)
+}
 
 /// Notes the largest allocation.
 struct Noting;
@@ -158,14 +165,14 @@ fn seeds() -> Vec<Vec<u8>> {
 
 #[test]
 fn a_hundred_thousand_damaged_recordings_are_read_or_refused() {
-    let seeds = seeds();
+    let (seeds, mutations) = (seeds(), times(MUTATIONS));
     let of = |n: usize| drive::recording(&mutant(&seeds[n % seeds.len()], n));
-    let counted = (0..MUTATIONS).into_par_iter().map(of).map(|outcome| {
+    let counted = (0..mutations).into_par_iter().map(of).map(|outcome| {
         let complained = !outcome.complaints.is_empty() || outcome.undecodable > 0;
         (usize::from(complained), outcome.samples)
     });
     let (complained, samples) = counted.reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-    assert!(complained > MUTATIONS / 10 && samples > MUTATIONS as u64, "{complained}, {samples} samples");
+    assert!(complained > mutations / 10 && samples > mutations as u64, "{complained}, {samples} samples");
     assert_small_allocations();
 }
 
@@ -177,18 +184,19 @@ fn noise(number: usize, len: usize) -> Vec<u8> {
 
 #[test]
 fn address_spaces_of_any_history_answer_the_same_within_an_era() {
-    let found: usize = (0..20_000).into_par_iter().map(|n| drive::space(&noise(n, 200 + n % 3000))).sum();
-    assert!(found > 50_000, "{found}");
+    let histories = times(20_000);
+    let found: usize = (0..histories).into_par_iter().map(|n| drive::space(&noise(n, 200 + n % 3000))).sum();
+    assert!(found > 2 * histories, "{found}");
 }
 
 #[test]
 fn any_bytes_are_code_with_a_sound_graph() {
     let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
-    let of_noise = (0..4000).into_par_iter().map(|n| drive::code(&noise(n, n % 600))).sum::<usize>();
+    let of_noise = (0..times(4000)).into_par_iter().map(|n| drive::code(&noise(n, n % 600))).sum::<usize>();
     // Real code, entered anywhere.
     let piece = |n: usize| &own[(n * 7919 * 13) % (own.len() - 4096)..][..n % 4096];
-    let of_code = (0..4000).into_par_iter().map(|n| drive::code(piece(n))).sum::<usize>();
-    assert!(of_noise > 10_000 && of_code > 10_000, "{of_noise} {of_code}");
+    let of_code = (0..times(4000)).into_par_iter().map(|n| drive::code(piece(n))).sum::<usize>();
+    assert!(of_noise > 2 * times(4000) && of_code > 2 * times(4000), "{of_noise} {of_code}");
     assert_small_allocations();
 }
 

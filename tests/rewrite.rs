@@ -5,7 +5,7 @@ mod recording;
 use std::path::Path;
 use std::process::Command;
 
-use recording::{USER, all_testdata, example, open, records, rewritten, samples};
+use recording::{Recording, USER, all_testdata, example, open, records, rewritten, samples};
 use skidconv::perfdata::{Patch, PerfFile, Tally, kinds, rewrite_stream};
 use skidconv::progress::Silent;
 
@@ -57,6 +57,53 @@ fn recordings_made_by_hand_are_copied_byte_for_byte_in_either_byte_order() {
                 ),
                 (8, 1)
             );
+        }
+    }
+}
+
+/// Types that have a meaning of their own to the walk: samples, trace data, compressed records, and what describes events.
+const READ_OTHERWISE: [u32; 6] = [
+    9,
+    kinds::HEADER_ATTR,
+    kinds::HEADER_TRACING_DATA,
+    kinds::AUXTRACE,
+    kinds::COMPRESSED,
+    kinds::COMPRESSED2,
+];
+
+#[test]
+fn records_of_every_type_are_carried_through_with_bodies_of_any_sense() {
+    for big in [false, true] {
+        let mut r = example(big);
+        r.features.retain(|&(bit, _)| bit != 18);
+        // Namespaces, symbols of the kernel, programs loaded into it, control groups, patched code and what is yet to come.
+        let types = (0..64).chain(64..100).chain([200, 0xffff, u32::MAX]);
+        r.records = types
+            .filter(|kind| !READ_OTHERWISE.contains(kind))
+            .flat_map(|kind| [0u8, 1, 0xff].map(|fill| r.record(kind, 2, &[fill; 56])))
+            .collect();
+        let bytes = r.file();
+        let (copy, done) = rewritten(&open(&bytes), |_, _| None);
+        assert!(copy == bytes);
+        assert_eq!(done.tally.records(), r.records.len() as u64);
+        let packed = open(&r.compressed(kinds::COMPRESSED2, 60).file());
+        assert!(records(&packed) == records(&open(&bytes)));
+        let (copy, _) = rewritten(&packed, |_, _| None);
+        assert!(records(&open(&copy)) == records(&open(&bytes)));
+    }
+}
+
+#[test]
+fn events_described_by_structures_of_any_size_are_read_and_copied_alike() {
+    let samples_of = |bytes: &[u8]| samples(&open(bytes));
+    for big in [false, true] {
+        let expected = samples_of(&example(big).file());
+        // Linux 2.6.31 to 6.16 (64 to 136 bytes), and sizes of kernels to come.
+        for size in [64, 72, 80, 96, 104, 112, 120, 128, 136, 144, 152, 256, 4096] {
+            let bytes = Recording { attr_size: Some(size), ..example(big) }.file();
+            assert!(samples_of(&bytes) == expected, "{size}");
+            let (copy, _) = rewritten(&open(&bytes), |_, _| None);
+            assert!(copy == bytes, "{size}");
         }
     }
 }

@@ -181,7 +181,8 @@ impl<'f> Records<'f> {
     fn next_part(&mut self) -> bool {
         let have = self.inflater.take().map_or(0, |inflater| inflater.left()) as u64;
         if have > 0 {
-            self.warnings.push(Warning::CompressedCut { have });
+            let offset = self.walk.offset();
+            self.warnings.push(Warning::CompressedCut { offset, have });
         }
         let last = self.until.map_or(self.file.parts.len() - 1, |until| until.part);
         if self.part >= last {

@@ -62,6 +62,8 @@ pub enum Warning {
     PartsMissing,
     /// Compressed data ended in the middle of a record, which was left out.
     CompressedCut {
+        /// Where in the file the data end.
+        offset: u64,
         /// The bytes of it that are there.
         have: u64,
     },
@@ -150,8 +152,8 @@ impl fmt::Display for Warning {
                     "this is one file of a recording in directory format, and its samples are in others: name the folder"
                 )
             }
-            Warning::CompressedCut { have } => {
-                write!(f, "the compressed data ends inside a record ({have} bytes left out)")
+            Warning::CompressedCut { offset, have } => {
+                write!(f, "the compressed data ends at {offset:#x} inside a record ({have} bytes left out)")
             }
             Warning::FeatureLost { feature, offset, size } => {
                 write!(

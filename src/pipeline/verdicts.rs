@@ -59,6 +59,7 @@ impl Desk<'_> {
             solver: answer.solver,
             rhat: answer.r_hat,
             ess: answer.ess,
+            branches: answer.identified.map(|of| report::Branches { free: of.free as u64, told: of.told }),
             fit: fit::fit(answer, solved),
         }
     }

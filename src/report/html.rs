@@ -14,7 +14,7 @@ use super::escape;
 use super::format::{count, counted, fit_function, percent};
 use super::listing::Listing;
 use super::words::{self, brief};
-use super::{EventReport, Fit, FunctionShare, RegionReport, Report};
+use super::{Branches, EventReport, Fit, FunctionShare, RegionReport, Report};
 use crate::export::basename;
 use draw::compare;
 use std::collections::HashMap;
@@ -236,9 +236,10 @@ fn found(report: &Report) -> String {
     let mut regions: Vec<&RegionReport> = report.decisive().collect();
     if !regions.is_empty() {
         html += "<h2>Posterior check</h2><p class=dim>Functions that were solved together. Where the samples are farther from \
-                 what the answer expects than chance alone explains, the model misses something.</p><div class=panel><table>\
+                 what the answer expects than chance alone explains, the model misses something. Branches that samples and \
+                 time do not decide are as assumed.</p><div class=panel><table>\
                  <thead><tr><th>functions<th class=n data-sort>samples<th>answer<th class=n data-sort>R-hat\
-                 <th class=n data-sort>effective draws<th class=n data-sort>distance<th class=n>by chance<th>why</thead><tbody>";
+                 <th class=n data-sort>effective draws<th class=n data-sort>branches decided<th class=n data-sort>distance<th class=n>by chance<th>why</thead><tbody>";
         regions.sort_by_key(|region| std::cmp::Reverse(region.samples));
         regions.iter().take(MOST).for_each(|region| html += &self::region(region));
         html += "</tbody></table></div>";
@@ -257,7 +258,7 @@ fn region(region: &RegionReport) -> String {
     };
     let (distance, chance) = region.fit.as_ref().map(check).unwrap_or_default();
     format!(
-        "<tr><td class=name>{}{more}</td><td class=n data-v=\"{}\">{}</td><td>{}</td>{}{}\
+        "<tr><td class=name>{}{more}</td><td class=n data-v=\"{}\">{}</td><td>{}</td>{}{}{}\
          <td class=n data-v=\"{:.6}\">{distance}</td><td class=\"n dim\">{chance}</td><td class=dim>{}</td></tr>",
         names.join(", "),
         region.samples,
@@ -265,9 +266,17 @@ fn region(region: &RegionReport) -> String {
         brief(region.verdict),
         number(region.rhat, 3),
         number(region.ess, 0),
+        branches(region.branches),
         region.fit.map_or(0.0, |fit| fit.distance),
         escape(&region.reason),
     )
+}
+
+fn branches(of: Option<Branches>) -> String {
+    match of {
+        Some(of) => format!("<td class=n data-v=\"{:.4}\">{:.1} of {}</td>", of.told, of.told, of.free),
+        None => "<td class=n data-v=\"0\"></td>".into(),
+    }
 }
 
 /// A distance is noticed where it is twice what chance makes, and bad where it is also a fifth of all.

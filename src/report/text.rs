@@ -2,7 +2,7 @@
 
 use super::format::{count, counted, fit, fit_function, percent, wrap};
 use super::words::{outcome, verdict};
-use super::{Distance, EventReport, MissingImage, Model, RegionReport, Report, Verdict, table};
+use super::{Branches, Distance, EventReport, MissingImage, Model, RegionReport, Report, Verdict, table};
 use std::collections::BTreeMap;
 
 pub use super::format::Style;
@@ -122,7 +122,14 @@ fn region(region: &RegionReport) -> String {
     names.extend((more > 0).then(|| format!("{} more", count(more as u64))));
     let rhat = region.rhat.map(|rhat| format!(", R-hat {rhat:.2}")).unwrap_or_default();
     let samples = counted(region.samples, "sample");
-    format!("{}, {samples}: {} ({}{rhat})", names.join(", "), verdict(region.verdict), region.reason)
+    let known = region.branches.filter(|of| of.free > 0).map(branches).unwrap_or_default();
+    format!("{}, {samples}: {} ({}{rhat}{known})", names.join(", "), verdict(region.verdict), region.reason)
+}
+
+/// How many branches are known.
+fn branches(of: Branches) -> String {
+    let noun = if of.free == 1 { "branch" } else { "branches" };
+    format!("; samples and time decide {:.1} of {} {noun}", of.told, count(of.free))
 }
 
 /// Draws what is known of binaries without symbols: the samples they hold, why, and the command that would help.

@@ -2,6 +2,7 @@
 
 use super::diagnose::quantile;
 use super::group::Group;
+use super::identified::Identified;
 use super::solver::Solver;
 use crate::skid::calibration::Spread;
 use crate::skid::folded::Folded;
@@ -63,6 +64,8 @@ pub struct Answer {
     pub r_hat: Option<f64>,
     /// Effective number of draws, the least of any such block.
     pub ess: Option<f64>,
+    /// How many branches the evidence decides, where that was asked.
+    pub identified: Option<Identified>,
 }
 
 impl Answer {
@@ -71,7 +74,19 @@ impl Answer {
         let model = group.model.clone();
         let holds = Holds::measure(&model.region, &rates, model.time.as_ref(), model.reporting);
         let (low, high) = interval(&model, &rates, &draws);
-        Answer { model, rates, holds, low, high, draws, solver, reason, r_hat: None, ess: None }
+        Answer {
+            model,
+            rates,
+            holds,
+            low,
+            high,
+            draws,
+            solver,
+            reason,
+            r_hat: None,
+            ess: None,
+            identified: None,
+        }
     }
 
     /// What the processor goes through, by this answer.

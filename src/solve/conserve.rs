@@ -21,7 +21,7 @@ pub struct Belief {
     /// Variance of a block's samples over Poisson's.
     dispersion: f64,
     /// Standard deviation of the prior on branch logits.
-    prior: f64,
+    pub(super) prior: f64,
     /// Whether time counts: that waits have their limits and plain instructions their pace.
     timed: bool,
 }

@@ -6,7 +6,8 @@ use super::answer::Answer;
 use super::conserve::{Belief, Conservation, FLOW, TIMED};
 use super::energy::{Energy, value};
 use super::group::Group;
-use super::laplace;
+use super::identified::Identified;
+use super::laplace::Gaussian;
 use super::solver::Solver;
 use crate::skid::{Circulation, Rates};
 
@@ -26,43 +27,61 @@ pub fn baseline(group: &Group, solver: Solver) -> Option<Answer> {
 
 /// Flow conservation's answer.
 pub fn flow(group: &Group, reason: String, seed: u64) -> Answer {
-    let draws = conserved(group, &group.flow, FLOW, seed);
-    Answer::new(group, group.rates.clone(), draws, Solver::Flow, reason)
+    Spread::of(group, &group.flow, FLOW, seed).answer(group, group.rates.clone(), Solver::Flow, reason)
 }
 
 /// The answer of flow conservation and time, or where no time was observed, of flow conservation.
 pub fn timed(group: &Group, reason: String, seed: u64) -> Answer {
     let found = group.timed.as_ref().and_then(|z| Some((z, rates_at(group, z)?)));
     match found {
-        Some((_, rates)) => Answer::new(group, rates, unmodelled(group, seed), Solver::Timed, reason),
+        Some((z, rates)) => Spread::of(group, z, TIMED, seed).answer(group, rates, Solver::Timed, reason),
         None => flow(group, reason, seed),
     }
 }
 
 /// Draws of the walk without a model of skid: around the flow that samples and time agree on, or around flow conservation's.
 /// An answer under a model of skid has them among its own, for the model may be wrong.
-pub fn unmodelled(group: &Group, seed: u64) -> Vec<Rates> {
+pub fn doubts(group: &Group, seed: u64) -> Vec<Rates> {
     match &group.timed {
-        Some(z) => conserved(group, z, TIMED, seed),
-        None => conserved(group, &group.flow, FLOW, seed),
+        Some(z) => Spread::of(group, z, TIMED, seed).draws,
+        None => Spread::of(group, &group.flow, FLOW, seed).draws,
     }
 }
 
-/// Draws of the walk around the flow at `z`, as wide as the residuals scatter.
-fn conserved(group: &Group, z: &[f64], belief: Belief, seed: u64) -> Vec<Rates> {
-    let free = group.model.region.freedom();
-    let (mut energy, _) = Conservation::new(&group.model, &z[..free], belief);
-    let scatter = energy
-        .residuals(z)
-        .map_or(1.0, |r| 2.0 * value(&r) / (r.len() as f64 - 2.0 * z.len() as f64).max(1.0));
-    around(group, z, &laplace::draws(&mut energy, z, DOUBT * scatter.max(1.0), DRAWS, seed))
+/// What may be around a flow.
+struct Spread {
+    /// Draws of the walk, as wide as the residuals scatter.
+    draws: Vec<Rates>,
+    identified: Option<Identified>,
+}
+
+impl Spread {
+    /// Around the flow at `z`.
+    fn of(group: &Group, z: &[f64], belief: Belief, seed: u64) -> Spread {
+        let free = group.model.region.freedom();
+        let (mut energy, _) = Conservation::new(&group.model, &z[..free], belief);
+        let scatter = energy
+            .residuals(z)
+            .map_or(1.0, |r| 2.0 * value(&r) / (r.len() as f64 - 2.0 * z.len() as f64).max(1.0));
+        match Gaussian::at(&mut energy, z) {
+            None => Spread { draws: around(group, z, &[z.to_vec()]), identified: None },
+            Some(gaussian) => Spread {
+                draws: around(group, z, &gaussian.draws(z, DOUBT * scatter.max(1.0), DRAWS, seed)),
+                identified: Some(Identified::new(&gaussian.variances(free), belief.prior)),
+            },
+        }
+    }
+
+    fn answer(self, group: &Group, rates: Rates, solver: Solver, reason: String) -> Answer {
+        Answer { identified: self.identified, ..Answer::new(group, rates, self.draws, solver, reason) }
+    }
 }
 
 /// The walk at each of `draws`.
-pub fn walks(group: &Group, draws: &[Vec<f64>]) -> Vec<Rates> {
+pub fn walks<'a>(group: &Group, draws: impl Iterator<Item = &'a Vec<f64>>) -> Vec<Rates> {
     let region = &group.model.region;
     let mut circulation = Circulation::new(region);
-    draws.iter().filter_map(|z| circulation.rates(region, z, group.model.total())).collect()
+    draws.filter_map(|z| circulation.rates(region, z, group.model.total())).collect()
 }
 
 /// The walk at each of `draws` around `z`, drawn nearer where there is none: a recursion that feeds itself more than it is

@@ -5,13 +5,15 @@ use rayon::prelude::*;
 use super::answer::{Answer, Settings};
 use super::descend::minimise;
 use super::diagnose::{effective_size, split_r_hat};
-use super::floor::{DOUBT, DRAWS, around, flow, rates_at, timed, unmodelled, walks};
+use super::floor::{DOUBT, DRAWS, around, doubts, flow, rates_at, timed, walks};
 use super::gibbs::{Chain, Length, chain};
 use super::group::Group;
+use super::identified::Identified;
+use super::laplace::Gaussian;
 use super::levenberg::Mode;
 use super::posterior::{Posterior, Trust};
 use super::solver::Solver;
-use super::{gate, ics, laplace, pool};
+use super::{gate, ics, pool};
 use crate::skid::Skid;
 
 /// Chains per group.
@@ -105,11 +107,11 @@ impl Bench<'_> {
         if r_hat > MOST_R_HAT {
             return Err(format!("chains did not mix: split R-hat {r_hat:.2}"));
         }
-        let kept: Vec<Vec<f64>> = chains.iter().flat_map(|c| c.z.iter().cloned()).collect();
         let reason = format!("{CHAINS} chains of {sweeps} sweeps mixed: split R-hat {r_hat:.2}");
         let mut answer =
-            from_chains(group, &kept, reason, seed).ok_or("the mean of the chains has no flow")?;
+            from_chains(group, &chains, reason, seed).ok_or("the mean of the chains has no flow")?;
         (answer.r_hat, answer.ess) = (Some(r_hat), Some(ess));
+        answer.identified = Some(Identified::new(&scatter(group, &chains), trust.prior));
         Ok(answer)
     }
 
@@ -129,12 +131,17 @@ impl Bench<'_> {
         let Some(mode) = minimise(&mut posterior, start.z.clone(), ITERATIONS) else {
             return timed(group, "no flow explains the samples".into(), seed);
         };
-        let draws = laplace::draws(&mut posterior, &mode.z, DOUBT, DRAWS, seed);
-        let mut draws = around(group, &mode.z, &draws);
-        draws.extend(unmodelled(group, seed));
+        let gaussian = Gaussian::at(&mut posterior, &mode.z);
+        let drawn = gaussian.as_ref().map_or_else(Vec::new, |g| g.draws(&mode.z, DOUBT, DRAWS, seed));
+        let mut draws = around(group, &mode.z, &drawn);
+        draws.extend(doubts(group, seed));
+        let free = group.model.region.freedom();
+        let identified = gaussian.map(|g| Identified::new(&g.variances(free), trust.prior));
         let fallback = format!("the mode: {reason}");
         match rates_at(group, &mode.z) {
-            Some(rates) => Answer::new(group, rates, draws, Solver::Argmin, fallback),
+            Some(rates) => {
+                Answer { identified, ..Answer::new(group, rates, draws, Solver::Argmin, fallback) }
+            }
             None => timed(group, fallback, seed),
         }
     }
@@ -152,15 +159,24 @@ impl Bench<'_> {
     }
 }
 
-/// The mean of `kept` parameters' walks, with the steps at their mean.
-fn from_chains(group: &Group, kept: &[Vec<f64>], reason: String, seed: u64) -> Option<Answer> {
-    let mut rates = rates_at(group, &mean(kept.iter()))?;
-    let mut draws = walks(group, kept);
-    rates.blocks = mean(draws.iter().map(|draw| &draw.blocks));
-    let every = draws.len().div_ceil(DRAWS).max(1);
-    draws = draws.into_iter().step_by(every).collect();
-    draws.extend(unmodelled(group, seed));
+/// The mean of the chains' executions, with the steps at their mean parameters.
+fn from_chains(group: &Group, chains: &[Chain], reason: String, seed: u64) -> Option<Answer> {
+    let kept = || chains.iter().flat_map(|chain| &chain.z);
+    let mut rates = rates_at(group, &mean(kept()))?;
+    rates.blocks = mean(chains.iter().flat_map(|chain| &chain.blocks));
+    let every = kept().count().div_ceil(DRAWS).max(1);
+    let mut draws = walks(group, kept().step_by(every));
+    draws.extend(doubts(group, seed));
     Some(Answer::new(group, rates, draws, Solver::Gibbs, reason))
+}
+
+/// Variance of each branch logit over the chains.
+fn scatter(group: &Group, chains: &[Chain]) -> Vec<f64> {
+    let kept = || chains.iter().flat_map(|chain| &chain.z);
+    let centre = mean(kept());
+    let squares: Vec<Vec<f64>> =
+        kept().map(|z| z.iter().zip(&centre).map(|(z, m)| (z - m) * (z - m)).collect()).collect();
+    mean(squares.iter())[..group.model.region.freedom()].to_vec()
 }
 
 fn mean<'a>(draws: impl Iterator<Item = &'a Vec<f64>>) -> Vec<f64> {

@@ -8,7 +8,8 @@ use rand::{RngExt, SeedableRng};
 
 use super::distribution::normal;
 use super::student::Interval;
-use super::summary::{deviation, mean, quantile};
+use super::summary::{deviation, mean};
+use crate::quantile::quantile;
 
 /// The intervals of one statistic.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

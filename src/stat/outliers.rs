@@ -4,7 +4,7 @@
 //! units of the median absolute deviation. None is discarded: "an assumption that the performance of software should be
 //! characterized by a better-behaved distribution would be convenient but difficult to justify".
 
-use super::summary::quantile;
+use crate::quantile::quantile;
 
 /// Their recommendation.
 const FAR: f64 = 3.5;

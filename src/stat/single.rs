@@ -276,7 +276,7 @@ fn median_speed(samples: &[Sample]) -> Option<f64> {
     };
     let mut speeds: Vec<f64> = samples.windows(2).filter_map(between).collect();
     speeds.sort_by(f64::total_cmp);
-    (!speeds.is_empty()).then(|| super::summary::quantile(&speeds, 0.5))
+    (!speeds.is_empty()).then(|| crate::quantile::quantile(&speeds, 0.5))
 }
 
 /// Blocks of consecutive samples of one thread, by the processor that they were on, compared in shares and in speed.

@@ -1,5 +1,7 @@
 //! Location and spread of a sample.
 
+use crate::quantile::quantile;
+
 /// What describes a sample of measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
@@ -55,13 +57,4 @@ pub(super) fn deviation(values: &[f64]) -> f64 {
     let mean = mean(values);
     let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
     if values.len() < 2 { 0.0 } else { (squares / (values.len() - 1) as f64).sqrt() }
-}
-
-/// Between neighbours interpolated, R's type 7.
-pub(super) fn quantile(sorted: &[f64], p: f64) -> f64 {
-    let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
-    let at = p.clamp(0.0, 1.0) * last as f64;
-    let below = (at as usize).min(last);
-    let above = (below + 1).min(last);
-    sorted[below] + (at - below as f64) * (sorted[above] - sorted[below])
 }

@@ -7,7 +7,8 @@
 //! - [`frames`]: at the entry, another one is put on the stack slot of the return address. Calls inside calls are kept on a
 //!   stack; the register watches the innermost.
 //! - [`tracee`]: a thread of the program with its events. They stop it with `SIGTRAP`, which its tracer sees and it does not.
-//! - [`sampler`]: the loop that all of this happens in.
+//! - [`sampler`]: the loop. What it waits for, it hands on to [`windows`], which are due at a time, to [`threads`], which come
+//!   and go, and to [`calls`], which begin and return.
 //!
 //! The tool stands outside of the program (ptrace) and not in it, as in the paper: no code runs in the program, its signal
 //! handlers and its memory stay as they are, and programs without a dynamic linker work as well. Measured on a virtual machine
@@ -18,12 +19,15 @@
 //! What every stop costs inside a call (the way back into the program and the exception that ends it) is measured beforehand
 //! with a function that does nothing: see [`Cost`].
 
+mod calls;
 pub mod counters;
 mod cost;
 pub mod frames;
 pub mod plan;
 mod sampler;
+mod threads;
 mod tracee;
+mod windows;
 
 pub use cost::Cost;
 pub use counters::{Metric, Values};

@@ -27,7 +27,13 @@ fn made() -> (Report, Vec<Listing>) {
     let model =
         Model { skid_cycles: 12.0, distribution: vec![bin(0.0, 0.4), bin(10.0, 0.6)], ..Model::default() };
     let fit = Some(Fit { distance: 0.3, noise: 0.01 });
-    let region = RegionReport { functions: vec!["work".into()], rhat: Some(1.01), fit, ..Default::default() };
+    let region = RegionReport {
+        functions: vec!["work".into()],
+        rhat: Some(1.01),
+        fit,
+        branches: Some(Branches { free: 17, told: 3.25 }),
+        ..Default::default()
+    };
     let nameless =
         NamelessImage { path: "/lib/gone.so".into(), command: "perf archive".into(), ..Default::default() };
     let report = Report {
@@ -93,6 +99,7 @@ fn the_page_says_what_was_found() {
         "a &lt; b &amp;&amp; c;",
         "12.0 cycles late on average",
         "<b class=bad>30.0%</b>",
+        ">3.2 of 17</td>",
         "/lib/gone.so",
         "perf archive",
     ] {

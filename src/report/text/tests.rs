@@ -105,6 +105,7 @@ fn regions_without_a_posterior_are_named() {
         verdict,
         reason: "chains did not mix".into(),
         rhat: Some(1.318),
+        branches: Some(Branches { free: 17, told: 3.25 }),
         ..RegionReport::default()
     };
     report.regions = vec![
@@ -113,8 +114,9 @@ fn regions_without_a_posterior_are_named() {
         region(Verdict::Flow, "small", 5),
     ];
     let text = plain(&report);
+    let unwrapped = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        text.contains("bad, 500 samples: flow conservation only (chains did not mix, R-hat 1.32)"),
+        unwrapped.contains("bad, 500 samples: flow conservation only (chains did not mix, R-hat 1.32; samples and time decide 3.2 of 17 branches)"),
         "{text}"
     );
     assert!(!text.contains("good") && !text.contains("small"));

@@ -1,0 +1,197 @@
+//! Calls that are measured, from the entry of a function to its return, and samples of what runs.
+//!
+//! In: a thread that an event of ours stopped. Out: what the observer is told, and a thread that goes on. It knows nothing
+//! of when a window is due.
+
+use super::counters::difference;
+use super::frames::{Access, Frame, ends_in_call};
+use super::sampler::{Sampler, clock};
+use super::tracee::{Cause, Pending};
+use super::{Call, Observer, Stop};
+use crate::sys::trace::{self, RIP, RSP, Registers};
+
+/// Bytes of the stack that a calling context is made of.
+const STACK: usize = 16 << 10;
+/// Calls inside calls that are kept apart.
+const DEEPEST: usize = 64;
+/// Accesses in passing after which a call is given up.
+const PASSING: u32 = 100;
+/// Jumps to its own entry after which a function is left alone.
+const JUMPS: u32 = 8;
+/// Mean ns between samples of what runs: at first, to find functions soon, and later.
+pub const PERIODS: [f64; 2] = [1e6, 20e6];
+/// Samples of the first kind.
+const FIRST: u32 = 50;
+
+impl<O: Observer> Sampler<'_, O> {
+    pub(super) fn trapped(&mut self, tid: u32, cause: Cause, time: u64) -> Result<(), O::Error> {
+        let known = self.tracees.contains_key(&tid);
+        let registers = trace::registers(tid as i32).ok().filter(|_| known);
+        let Some(registers) = registers else { return self.pass(tid, 0) };
+        match cause {
+            Cause::Entry(register) => self.entered(tid, register, &registers, time),
+            Cause::Watch => self.accessed(tid, &registers, time),
+            Cause::Clock => self.ticked(tid, &registers, time),
+        }
+    }
+
+    /// The thread goes on after a stop that began at `time`.
+    fn go_on(&mut self, tid: u32, time: u64) {
+        if let Some(tracee) = self.tracees.get_mut(&tid) {
+            tracee.calls.iter_mut().for_each(|call| call.stops += 1);
+            tracee.stopped += clock().saturating_sub(time);
+            tracee.stops += 1;
+        }
+        let _ = trace::resume(tid as i32, 0);
+    }
+
+    /// All calls of a thread that are being measured have ended without a return.
+    fn lose(&mut self, tid: u32) -> Result<(), O::Error> {
+        let Some(tracee) = self.tracees.get_mut(&tid) else { return Ok(()) };
+        let calls = std::mem::take(&mut tracee.calls);
+        let _ = tracee.watch();
+        calls.iter().try_for_each(|call| self.observer.lost(tid, call.context))
+    }
+
+    /// A thread is at the first instruction of a function.
+    fn entered(
+        &mut self,
+        tid: u32,
+        register: usize,
+        registers: &Registers,
+        time: u64,
+    ) -> Result<(), O::Error> {
+        let Some((frame, weight, pid)) = self.begun(tid, register, registers)? else {
+            self.go_on(tid, time);
+            return Ok(());
+        };
+        let Some(tracee) = self.tracees.get_mut(&tid) else { return self.pass(tid, 0) };
+        let mut stack = vec![0; STACK];
+        let read = tracee.memory.read(frame.slot, &mut stack);
+        stack.truncate(read);
+        if let Some(open) = &mut tracee.open[register] {
+            open.calls += 1;
+        }
+        if tracee.open[register].is_some_and(|open| open.calls >= open.window.most) {
+            self.shut(tid, register, time);
+        }
+        let Some(tracee) = self.tracees.get_mut(&tid) else { return self.pass(tid, 0) };
+        let call = Pending { frame, context: 0, weight, before: vec![], stops: 0, stopped: 0, passing: 0 };
+        tracee.calls.push(call);
+        let _ = tracee.watch();
+        let end = clock();
+        tracee.stopped += end.saturating_sub(time);
+        tracee.stops += 1;
+        let (stopped, before) = (tracee.stopped, tracee.counters.read(end));
+        let (call, outer) = tracee.calls.split_last_mut().unwrap_or_else(|| unreachable!());
+        outer.iter_mut().for_each(|call| call.stops += 1);
+        (call.stopped, call.before) = (stopped, before.unwrap_or_default());
+        let _ = trace::resume(tid as i32, 0);
+        let context = self.observer.called(&Stop { pid, tid, time: end, registers, stack: &stack })?;
+        if let Some(call) = self.tracees.get_mut(&tid).and_then(|tracee| tracee.calls.last_mut()) {
+            call.context = context;
+        }
+        Ok(())
+    }
+
+    /// The call that begins, if one does that can be measured.
+    fn begun(
+        &mut self,
+        tid: u32,
+        register: usize,
+        registers: &Registers,
+    ) -> Result<Option<(Frame, f64, u32)>, O::Error> {
+        let Some(tracee) = self.tracees.get_mut(&tid) else { return Ok(None) };
+        let slot = registers[RSP];
+        let open = tracee.open[register].filter(|open| open.entry == registers[RIP]);
+        let (Some(open), Some(back)) = (open, tracee.memory.word(slot)) else { return Ok(None) };
+        let mut before = [0; 7];
+        let seen = tracee.memory.read(back.wrapping_sub(7), &mut before) == before.len();
+        let Some(planned) = tracee.plans.get_mut(&open.entry) else { return Ok(None) };
+        let again = tracee.calls.last().is_some_and(|call| call.frame.slot == slot);
+        if again || !seen || !ends_in_call(&before) {
+            planned.jumps += 1;
+            if planned.jumps >= JUMPS {
+                tracee.plans.remove(&open.entry);
+            }
+            if again {
+                self.lose(tid)?;
+            }
+            return Ok(None);
+        }
+        let weight = planned.plan.weight(open.window);
+        let pid = tracee.pid;
+        let is_inside = tracee.calls.last().is_none_or(|call| call.frame.encloses(slot));
+        if !is_inside {
+            self.lose(tid)?;
+        }
+        let depth = self.tracees.get(&tid).map_or(0, |tracee| tracee.calls.len());
+        let frame = Frame { slot, back, entry: open.entry, end: open.end };
+        Ok((depth < DEEPEST).then_some((frame, weight, pid)))
+    }
+
+    /// The slot of the innermost call was accessed.
+    fn accessed(&mut self, tid: u32, registers: &Registers, time: u64) -> Result<(), O::Error> {
+        let Some(tracee) = self.tracees.get_mut(&tid) else { return self.pass(tid, 0) };
+        let Some(call) = tracee.calls.last_mut() else {
+            self.go_on(tid, time);
+            return Ok(());
+        };
+        let word = tracee.memory.word(call.frame.slot);
+        match call.frame.access(registers[RIP], registers[RSP], word) {
+            Access::Return => return self.returned(tid, time),
+            Access::Passing if call.passing < PASSING => call.passing += 1,
+            Access::Passing | Access::Gone => self.lose(tid)?,
+        }
+        self.go_on(tid, time);
+        Ok(())
+    }
+
+    fn returned(&mut self, tid: u32, time: u64) -> Result<(), O::Error> {
+        let Some(tracee) = self.tracees.get_mut(&tid) else { return self.pass(tid, 0) };
+        let after = tracee.counters.read(time);
+        let Some(call) = tracee.calls.pop() else { return self.pass(tid, 0) };
+        let _ = tracee.watch();
+        let (pid, stopped) = (tracee.pid, tracee.stopped);
+        self.go_on(tid, time);
+        let Some((after, start)) = after.ok().zip(call.before.first().copied().flatten()) else {
+            return self.observer.lost(tid, call.context);
+        };
+        let mut values = difference(&call.before, &after);
+        if let Some(Some(wall)) = values.first_mut() {
+            *wall = wall.saturating_sub(stopped - call.stopped);
+        }
+        self.observer.returned(&Call {
+            pid,
+            tid,
+            context: call.context,
+            start,
+            end: time,
+            slot: call.frame.slot,
+            weight: call.weight,
+            stops: call.stops,
+            values,
+        })
+    }
+
+    /// The thread ran for a while: where?
+    fn ticked(&mut self, tid: u32, registers: &Registers, time: u64) -> Result<(), O::Error> {
+        let Some(tracee) = self.tracees.get_mut(&tid) else { return self.pass(tid, 0) };
+        let mut stack = vec![0; STACK];
+        let read = tracee.memory.read(registers[RSP], &mut stack);
+        stack.truncate(read);
+        tracee.samples += 1;
+        let period = PERIODS[usize::from(tracee.samples > FIRST)];
+        let period = self.random.exponential(period).max(10_000.0) as u64;
+        // a clock that is on would take its next tick for a sample
+        let clock = &tracee.clock;
+        let _ = clock.disable().and_then(|()| clock.set_period(period)).and_then(|()| clock.enable());
+        let pid = tracee.pid;
+        self.go_on(tid, time);
+        let candidates = self.observer.running(&Stop { pid, tid, time, registers, stack: &stack })?;
+        let threads: Vec<u32> =
+            self.tracees.iter().filter(|(_, of)| of.pid == pid).map(|(tid, _)| *tid).collect();
+        threads.into_iter().for_each(|tid| self.plan(tid, &candidates));
+        Ok(())
+    }
+}
