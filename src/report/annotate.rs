@@ -20,6 +20,8 @@ const LEAST: f64 = 5e-4;
 const CODE: usize = 44;
 /// What is left to an instruction on a narrow terminal, if it is that long.
 const LEAST_CODE: usize = 24;
+/// What a source line needs to stand beside its instruction; it gets a row of its own where there is less.
+const LEAST_SOURCE: usize = 24;
 
 /// Draws `listing` with the shares of one of its events: the one asked for by name, else the first of which something moved.
 pub fn render(listing: &Listing, event: Option<&str>, corrected: bool, style: &Style) -> String {
@@ -126,6 +128,8 @@ struct Drawn<'a> {
     label: usize,
     address: usize,
     code: usize,
+    /// Whether source lines stand beside instructions, or above them.
+    beside: bool,
 }
 
 impl<'a> Drawn<'a> {
@@ -146,16 +150,29 @@ impl<'a> Drawn<'a> {
             margin: depth,
             label: 0,
             address,
-            code: 0,
+            code: longest.clamp(10, CODE),
+            beside: true,
         };
         let labels = (0..listing.lines.len()).map(|ix| drawn.label(ix).chars().count());
         drawn.label = labels.max().unwrap_or(0);
-        let sources = listing.lines.iter().filter_map(|line| line.source.as_ref());
-        let place = sources.map(|source| place(source).chars().count()).max().unwrap_or(0);
-        let taken = NUMBERS + 5 + drawn.label + depth + address + 2 + place;
-        let room = style.columns().saturating_sub(taken).max(LEAST_CODE);
-        drawn.code = longest.clamp(10, CODE).min(room);
+        let sources = || listing.lines.iter().filter_map(|line| line.source.as_ref());
+        let place = sources().map(|source| place(source).chars().count()).max().unwrap_or(0);
+        let text = if sources().any(|source| source.text.is_some()) { LEAST_SOURCE } else { 0 };
+        drawn.beside = place == 0 || drawn.taken() + place + 2 + text <= style.columns();
+        if !drawn.beside {
+            let room = style.columns().saturating_sub(drawn.taken() - drawn.code - 2);
+            drawn.code = drawn.code.min(room.max(LEAST_CODE));
+        }
         drawn
+    }
+
+    /// Columns before a source line that stands beside an instruction.
+    fn taken(&self) -> usize {
+        NUMBERS + self.margin_width() + self.address + 2 + self.code + 2
+    }
+
+    fn margin_width(&self) -> usize {
+        if self.margin > 0 { self.margin + self.label + 3 } else { 1 }
     }
 
     /// What is known of a loop that begins at an instruction: how often it goes round, and its share.
@@ -170,25 +187,31 @@ impl<'a> Drawn<'a> {
             true => "  before   after      90% interval",
             false => "           share                  ",
         };
-        let margin = if self.margin > 0 { self.margin + self.label + 3 } else { 1 };
-        let (address, code) = (self.address, self.code);
-        let line = format!("{numbers}{:margin$}{:>address$}  {:code$}  source", "", "address", "instruction");
+        let (margin, address, code) = (self.margin_width(), self.address, self.code);
+        let source = if self.beside { "source" } else { "" };
+        let line =
+            format!("{numbers}{:margin$}{:>address$}  {:code$}  {source}", "", "address", "instruction");
         format!("{}\n", self.style.dim(line.trim_end()))
     }
 
     fn row(&self, ix: usize, before: Option<&SourceLine>) -> String {
         let line = &self.listing.lines[ix];
-        let address = format!("{:x}", line.address);
-        let code = self.code;
+        let (width, code) = (self.address, self.code);
         let text = format!("{:code$}", fit(&line.text, code));
-        let source = match &line.source {
-            Some(source) if before != Some(source) => self.source(source),
-            _ => String::new(),
-        };
-        let (numbers, margin) = (self.numbers(&line.cells[self.column]), self.margin(ix));
-        let width = self.address;
-        let address = self.style.dim(&format!("{address:>width$}"));
-        format!("{}\n", format!("{numbers}{margin}{address}  {text}  {source}").trim_end())
+        let address = self.style.dim(&format!("{:>width$}", format!("{:x}", line.address)));
+        let (numbers, margin) = (self.numbers(&line.cells[self.column]), self.margin(ix, true));
+        let row = format!("{numbers}{margin}{address}  {text}");
+        match line.source.as_ref().filter(|source| before != Some(*source)) {
+            None => format!("{}\n", row.trim_end()),
+            Some(source) if self.beside => {
+                format!("{}\n", format!("{row}  {}", self.source(source, self.taken())).trim_end())
+            }
+            Some(source) => {
+                let told = self.source(source, NUMBERS + self.margin + 5);
+                let margin = self.margin(ix, false);
+                format!("{:NUMBERS$}{margin}  {told}\n{}\n", "", row.trim_end())
+            }
+        }
     }
 
     /// Shares of the function's weight.
@@ -216,8 +239,8 @@ impl<'a> Drawn<'a> {
         format!("  {}{after}{interval:>18}", self.style.dim(&format!("{before:>6}")))
     }
 
-    /// Brackets of the loops around, and what is known of one that begins here.
-    fn margin(&self, ix: usize) -> String {
+    /// Brackets of the loops around; on an instruction's own row, where they begin and end, and what is known of them.
+    fn margin(&self, ix: usize, own: bool) -> String {
         if self.margin == 0 {
             return " ".into();
         }
@@ -227,25 +250,26 @@ impl<'a> Drawn<'a> {
         for depth in 0..self.margin {
             brackets.push(match around.get(depth) {
                 None => ' ',
-                Some(l) => match (holds(ix.checked_sub(1), l), holds(Some(ix + 1), l)) {
-                    (false, true) => '┌',
-                    (true, true) => '│',
-                    (true, false) => '└',
-                    (false, false) => '╶',
+                Some(l) => match (own, holds(ix.checked_sub(1), l), holds(Some(ix + 1), l)) {
+                    (false, false, _) => ' ',
+                    (false, true, _) | (true, true, true) => '│',
+                    (true, false, true) => '┌',
+                    (true, true, false) => '└',
+                    (true, false, false) => '╶',
                 },
             });
         }
-        let label = format!(" {:<1$}", self.label(ix), self.label);
+        let label = if own { format!(" {:<1$}", self.label(ix), self.label) } else { String::new() };
         format!("{}{}", self.style.dim(&brackets), self.style.loops(&label))
     }
 
-    fn source(&self, source: &SourceLine) -> String {
+    /// A source line in what the terminal has left behind `taken` columns.
+    fn source(&self, source: &SourceLine, taken: usize) -> String {
         let inlined = source.inlined.as_ref().map(|name| format!("[{}] ", fit(name, 24))).unwrap_or_default();
         let place = place(source);
-        let taken = NUMBERS + 5 + self.label + self.margin + self.address + self.code + 2 + place.len() + 2;
         let text = source.text.as_deref().unwrap_or("").trim();
-        let room = self.style.columns().saturating_sub(taken).max(24);
-        let text = fit(&format!("{inlined}{text}"), room);
+        let room = self.style.columns().saturating_sub(taken + place.chars().count() + 2);
+        let text = fit(&format!("{inlined}{text}"), room.max(LEAST_SOURCE));
         format!("{}  {}", self.style.dim(&place), text).trim_end().to_owned()
     }
 }
@@ -318,6 +342,19 @@ mod tests {
             assert!(text.contains(expected), "{expected:?} is not in\n{text}");
         }
         assert!(!text.contains('\x1b'), "no colours, and no control characters of others");
+    }
+
+    #[test]
+    fn source_lines_stand_above_the_code_where_they_do_not_fit_beside_it() {
+        let mut listing = made();
+        listing.lines[1].text = "nopw   %cs:0x0(%rax,%rax,1)".into();
+        let narrow = render(&listing, None, true, &Style { width: 80, ..Style::default() });
+        let lines: Vec<&str> = narrow.lines().collect();
+        let of = |text: &str| lines.iter().position(|l| l.contains(text)).expect(text);
+        assert_eq!(of("a.c:3  [halve] x /= y;") + 1, of("nopw"), "{narrow}");
+        assert!(lines[of("a.c:3")].chars().count() <= 80, "{narrow}");
+        let wide = render(&listing, None, true, &Style { width: 140, ..Style::default() });
+        assert!(wide.lines().any(|l| l.contains("nopw") && l.contains("a.c:3  [halve] x /= y;")), "{wide}");
     }
 
     #[test]
