@@ -24,7 +24,8 @@ pub struct Stat {
     against: Vec<PathBuf>,
     #[command(flatten)]
     how: Reading,
-    /// How often functions are called in a run: CSV with the columns function and calls
+    /// How often functions are called in a run: CSV with the columns function and calls, or what `record --variance` made
+    /// [what branch stacks say]
     #[arg(long, value_name = "F")]
     calls: Option<PathBuf>,
     /// In what proportion the self times of functions are expected: CSV with the columns function and expected

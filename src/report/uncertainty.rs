@@ -2,6 +2,7 @@
 
 pub mod csv;
 pub mod html;
+mod number;
 pub mod svg;
 pub mod text;
 
@@ -33,6 +34,8 @@ pub struct EventUncertainty {
     pub period: Option<u64>,
     /// Samples of all runs.
     pub samples: u64,
+    /// Calls that branch stacks saw, which counts of calls are from.
+    pub calls_seen: u64,
     /// Binary and function, in the order of the tables.
     pub names: Vec<(String, String)>,
     /// Of one recording.
@@ -88,9 +91,15 @@ pub struct Projected {
 }
 
 impl EventUncertainty {
-    /// A function's name.
-    pub fn name(&self, ix: usize) -> &str {
-        self.names.get(ix).map_or("", |(_, function)| function)
+    /// A function's name; where it has none, that of its binary as well.
+    pub fn name(&self, ix: usize) -> String {
+        match self.names.get(ix) {
+            Some((image, function)) if function.starts_with('[') && !image.is_empty() => {
+                format!("{function} in {image}")
+            }
+            Some((_, function)) => function.clone(),
+            None => String::new(),
+        }
     }
 
     /// Findings of the only run, or of the set of runs.

@@ -15,8 +15,11 @@ const TOP: f64 = 34.0;
 const FOOT: f64 = 26.0;
 /// Dots of a panel at most; of more calls, every so manieth is drawn.
 const DOTS: usize = 4000;
-/// Threads with a colour of their own (Okabe and Ito, *Color Universal Design*, 2008); the others share the last.
-const COLORS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#888888"];
+/// Threads with a colour of their own; the others share the last.
+const COLORS: usize = 7;
+/// Those colours (Okabe and Ito, *Color Universal Design*, 2008), unless the page has others for its background.
+const STYLE: &str = "<style>.t0{fill:var(--t0,#0072b2)}.t1{fill:var(--t1,#d55e00)}.t2{fill:var(--t2,#009e73)}\
+    .t3{fill:var(--t3,#cc79a7)}.t4{fill:var(--t4,#e69f00)}.t5{fill:var(--t5,#56b4e9)}.t6{fill:var(--t6,#888888)}</style>";
 
 /// Writes the charts of `groups` one under the other, as a file of its own.
 pub fn write_svg(summary: &Summary<'_>, groups: &[&Group], out: &mut dyn Write) -> Result<(), Error> {
@@ -25,7 +28,7 @@ pub fn write_svg(summary: &Summary<'_>, groups: &[&Group], out: &mut dyn Write) 
     writeln!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {height}\" width=\"{0}\" height=\"{height}\" \
-         font-family=\"sans-serif\" font-size=\"11\"><rect width=\"{0}\" height=\"{height}\" fill=\"#fff\"/>",
+         font-family=\"sans-serif\" font-size=\"11\">{STYLE}<rect width=\"{0}\" height=\"{height}\" fill=\"#fff\"/>",
         WIDTH + LEFT + 14.0
     )?;
     for (ix, group) in groups.iter().enumerate() {
@@ -44,7 +47,7 @@ pub fn write_svg(summary: &Summary<'_>, groups: &[&Group], out: &mut dyn Write) 
 /// The chart of one group, for a page.
 pub(super) fn inline(summary: &Summary<'_>, group: &Group) -> String {
     format!(
-        "<svg viewBox=\"0 0 {} {}\" width=\"100%\" role=img>{}</svg>",
+        "<svg viewBox=\"0 0 {} {}\" width=\"100%\" role=img>{STYLE}{}</svg>",
         WIDTH + LEFT + 14.0,
         TOP + HEIGHT + FOOT,
         panel(summary, group)
@@ -71,18 +74,18 @@ fn panel(summary: &Summary<'_>, group: &Group) -> String {
     let x = |time: f64| LEFT + WIDTH * (time - from) / length;
     let y = |value: f64| TOP + HEIGHT * (1.0 - (value / highest).min(1.0));
     let mut svg = grid(highest, (from, to), &metric.name, &metric.unit);
-    let mut colors: BTreeMap<u32, &str> = BTreeMap::new();
-    for tid in group.threads.keys() {
-        let color = COLORS[colors.len().min(COLORS.len() - 1)];
-        colors.insert(*tid, color);
-    }
+    let colors: BTreeMap<u32, usize> =
+        group.threads.keys().enumerate().map(|(ix, tid)| (*tid, ix.min(COLORS - 1))).collect();
+    let radius = if calls.len() > DOTS / 4 { 1.7 } else { 2.4 };
     for (call, value) in calls.iter().step_by(calls.len().div_ceil(DOTS)) {
         let (x, y) = (x(seconds(call.start)), y(*value));
-        let color = colors.get(&call.tid).unwrap_or(&COLORS[0]);
+        let color = colors.get(&call.tid).unwrap_or(&0);
         // what is above the axis points upwards
         let _ = match *value > highest {
-            true => write!(svg, "<path d=\"M{x:.1} {:.1}l3 5h-6z\" fill=\"{color}\"/>", y - 6.0),
-            false => write!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"1.7\" fill=\"{color}\"/>"),
+            true => write!(svg, "<path d=\"M{x:.1} {:.1}l3 5h-6z\" class=\"t{color}\"/>", y - 6.0),
+            false => {
+                write!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\" class=\"t{color}\"/>")
+            }
         };
     }
     svg

@@ -6,6 +6,7 @@ mod recording;
 #[path = "../tool/mod.rs"]
 mod tool;
 
+mod called;
 mod command;
 mod coverage;
 mod findings;

@@ -18,12 +18,14 @@ pub fn assemble(runs: &[Run], against: &[Run], known: &Known, options: &StatOpti
     for run in runs.iter().chain(against) {
         warnings.extend(run.warnings.iter().map(|warning| format!("{}: {warning}", path(run))));
     }
-    for name in known.calls.keys().chain(known.expected.keys()) {
-        let has =
-            |run: &Run| run.events.iter().any(|e| e.counts.keys().any(|(_, function)| function == name));
-        if !runs.iter().any(has) {
-            warnings.push(format!("no function with samples is called {name}"));
-        }
+    let has = |name: &String| {
+        let event = |event: &EventRun| event.counts.keys().any(|(_, function)| function == name);
+        runs.iter().any(|run| run.events.iter().any(event))
+    };
+    let missing = known.named().filter(|name| !has(name));
+    warnings.extend(missing.map(|name| format!("no function with samples is called {name}")));
+    if known.recorded && !known.calls.keys().any(has) {
+        warnings.push("the recording of calls has none of the functions with samples".into());
     }
     let event = |event: &&str| self::event(event, runs, against, known, options);
     Uncertainty {
@@ -49,6 +51,7 @@ fn event(name: &str, all: &[Run], against: &[Run], known: &Known, options: &Stat
         event: name.to_owned(),
         period,
         samples,
+        calls_seen: runs.iter().map(|run| run.calls_seen).sum(),
         names: Vec::new(),
         single: None,
         runs: None,
@@ -60,7 +63,7 @@ fn event(name: &str, all: &[Run], against: &[Run], known: &Known, options: &Stat
     };
     let names = told_apart(&runs, &others, known, options.functions);
     let shares = options.shares || period.is_none();
-    let set = group(&runs, &names, known, shares);
+    let set = group(&runs, &names, shares);
     if let [only] = runs[..] {
         (told.names, told.single) = (only.names.clone(), Some(only.single.clone()));
     } else {
@@ -72,7 +75,7 @@ fn event(name: &str, all: &[Run], against: &[Run], known: &Known, options: &Stat
         told.runs = Some((set.clone(), table));
     }
     if !others.is_empty() {
-        let functions = stat::compare(&set, &group(&others, &names, known, shares), options.asked.confidence);
+        let functions = stat::compare(&set, &group(&others, &names, shares), options.asked.confidence);
         told.differences = Some(Compared { runs: (runs.len(), others.len()), shares, functions });
     }
     told.projections = projections(&set, known, options.asked.confidence);
@@ -99,7 +102,7 @@ fn told_apart(runs: &[&EventRun], others: &[&EventRun], known: &Known, most: usi
     names
 }
 
-fn group(runs: &[&EventRun], names: &[Name], known: &Known, shares: bool) -> Group {
+fn group(runs: &[&EventRun], names: &[Name], shares: bool) -> Group {
     let other = |name: &Name| name.0.is_empty() && name.1 == OTHER;
     let value = |run: &EventRun, name: &Name| {
         let n = match other(name) {
@@ -111,11 +114,15 @@ fn group(runs: &[&EventRun], names: &[Name], known: &Known, shares: bool) -> Gro
         };
         if shares { n as f64 / run.total.max(1) as f64 } else { n as f64 }
     };
+    let calls = |name: &Name| {
+        let known: Vec<f64> = runs.iter().filter_map(|run| run.calls.get(name)).copied().collect();
+        (!known.is_empty()).then(|| (known.iter().sum::<f64>() / known.len() as f64).round() as u64)
+    };
     Group {
         names: names.iter().map(|(_, function)| function.clone()).collect(),
         values: names.iter().map(|name| runs.iter().map(|run| value(run, name)).collect()).collect(),
         totals: runs.iter().map(|run| run.total as f64).collect(),
-        calls: names.iter().map(|(_, name)| known.calls.get(name).map(|calls| *calls as u64)).collect(),
+        calls: names.iter().map(calls).collect(),
         shares,
     }
 }

@@ -7,10 +7,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use super::StatOptions;
+use super::branches::{Calls, Stacks};
+use super::functions::Functions;
 use super::table::Known;
 use crate::code::decode;
-use crate::export::{ImageNames, Names, basename, plain};
-use crate::image::{Location, Svma, Wholesym};
+use crate::export::{ImageNames, plain};
+use crate::image::{Svma, Wholesym};
 use crate::options::Options;
 use crate::perfdata::{AttrIx, PerfFile};
 use crate::pipeline::Error;
@@ -54,6 +56,10 @@ pub struct EventRun {
     pub counts: BTreeMap<Name, u64>,
     /// Samples of every place that is in a function.
     pub places: BTreeMap<(Name, u64), u32>,
+    /// How often functions were called, where that is known.
+    pub calls: BTreeMap<Name, f64>,
+    /// Calls that branch stacks saw.
+    pub calls_seen: u64,
     /// Functions told apart, hottest first, all others last.
     pub names: Vec<Name>,
     /// What the run alone says of them.
@@ -88,10 +94,12 @@ pub fn collect(
     let (file, wanted) = (&input.file, &input.wanted);
     let mut symbolizer = Wholesym::new()?;
     let mut names = ImageNames::new(&survey.images, &mut symbolizer);
-    let mut functions = Functions::default();
-    survey.cells.iter().for_each(|cell| functions.note(&survey, cell.at, &mut names));
-    let mut series = series(file, &survey, &functions).map_err(|source| input.unreadable(source))?;
-    let collect = Collect { file, survey: &survey, functions: &functions, options, known };
+    let functions = Functions::of(&survey, &mut names);
+    let mut stacks = Stacks::new(file, &survey, &functions);
+    let mut series =
+        series(file, &survey, &functions, &mut stacks).map_err(|source| input.unreadable(source))?;
+    let calls = stacks.finish();
+    let collect = Collect { file, survey: &survey, functions: &functions, calls: &calls, options, known };
     let events: Vec<EventRun> = (0..wanted.len())
         .filter(|&ix| wanted[ix] && survey.events[ix].samples > 0)
         .map(|ix| collect.event(AttrIx(ix as u32), std::mem::take(&mut series[ix])))
@@ -102,45 +110,12 @@ pub fn collect(
     Ok(Run { path: reading.input.clone(), events, warnings })
 }
 
-/// Names by number, and the number of each place.
-#[derive(Default)]
-struct Functions {
-    names: Vec<Name>,
-    by_name: HashMap<Name, u32>,
-    by_place: HashMap<Location, u32>,
-    starts: HashMap<u32, Location>,
-}
-
-impl Functions {
-    fn note(&mut self, survey: &Survey, at: Location, names: &mut ImageNames<'_>) {
-        if self.by_place.contains_key(&at) {
-            return;
-        }
-        let symbol = names.function(at);
-        let image = plain(basename(&survey.images.get(at.image).path));
-        let function = symbol.as_ref().map_or_else(|| "[unknown]".into(), |symbol| plain(&symbol.name));
-        let number = self.named((image, function));
-        if let Some(symbol) = symbol {
-            self.starts.entry(number).or_insert(Location { svma: symbol.start, ..at });
-        }
-        self.by_place.insert(at, number);
-    }
-
-    fn named(&mut self, name: Name) -> u32 {
-        let next = self.names.len() as u32;
-        let number = *self.by_name.entry(name.clone()).or_insert(next);
-        if number == next {
-            self.names.push(name);
-        }
-        number
-    }
-}
-
 /// The samples of each event in order; the function after the last stands for what is nowhere.
 fn series(
     file: &PerfFile,
     survey: &Survey,
     functions: &Functions,
+    stacks: &mut Stacks<'_>,
 ) -> Result<Vec<Series>, crate::perfdata::Error> {
     let mut series = vec![Series::default(); file.attrs().len()];
     let nowhere = functions.names.len() as u32;
@@ -149,7 +124,8 @@ fn series(
     while let Some(record) = records.next()? {
         let Some(sample) = file.sample(&record).ok().flatten() else { continue };
         let place = survey.place(&record, &sample);
-        let function = place.and_then(|at| functions.by_place.get(&at)).copied().unwrap_or(nowhere);
+        let function = place.and_then(|at| functions.at(at)).unwrap_or(nowhere);
+        stacks.take(&record, &sample);
         reads.split(file, &sample, |attr, period| {
             if let Some(series) = series.get_mut(attr.0 as usize) {
                 series.push(stat::Sample {
@@ -170,6 +146,7 @@ struct Collect<'a> {
     file: &'a PerfFile,
     survey: &'a Survey,
     functions: &'a Functions,
+    calls: &'a Calls,
     options: &'a StatOptions,
     known: &'a Known,
 }
@@ -181,7 +158,7 @@ impl Collect<'_> {
         let mut by_number = vec![0; self.functions.names.len() + 1];
         let mut places = BTreeMap::new();
         for cell in self.survey.cells.iter().filter(|cell| cell.attr == attr) {
-            let number = self.functions.by_place[&cell.at];
+            let Some(number) = self.functions.at(cell.at) else { continue };
             by_number[number as usize] += cell.samples;
             let name = self.functions.names[number as usize].clone();
             *places.entry((name, cell.at.svma.0)).or_default() += cell.samples as u32;
@@ -197,8 +174,9 @@ impl Collect<'_> {
             *counts.entry(name(number)).or_default() += *n;
         }
         let (names, of_number) = self.told_apart(&by_number, &name);
+        let calls = self.calls(&by_number, &name);
         let left_out = series.left_out;
-        let profile = self.profile(attr, &names, &of_number, &by_number, series);
+        let profile = self.profile(attr, (&names, &calls), &of_number, &by_number, series);
         let single = stat::single(&profile, &self.options.asked);
         let period = (!of.freq && of.sample_period > 0).then_some(of.sample_period);
         EventRun {
@@ -207,10 +185,22 @@ impl Collect<'_> {
             total: event.samples,
             counts,
             places,
+            calls,
+            calls_seen: self.calls.seen,
             names,
             single,
             left_out,
         }
+    }
+
+    /// How often functions with samples were called: as a table says, else as branch stacks do.
+    fn calls(&self, by_number: &[u64], name: &dyn Fn(usize) -> Name) -> BTreeMap<Name, f64> {
+        let of = |number: usize| {
+            let name = name(number);
+            let calls = self.known.calls.get(&name.1).copied().or_else(|| self.calls.of(number as u32))?;
+            Some((name, calls))
+        };
+        (0..by_number.len()).filter(|&number| by_number[number] > 0).filter_map(of).collect()
     }
 
     /// The functions with the most samples and those that a table names; for each number its index among them.
@@ -232,7 +222,7 @@ impl Collect<'_> {
     fn profile(
         &self,
         attr: AttrIx,
-        names: &[Name],
+        (names, calls): (&[Name], &BTreeMap<Name, f64>),
         of_number: &[u32],
         by_number: &[u64],
         mut series: Series,
@@ -242,7 +232,7 @@ impl Collect<'_> {
         for (number, n) in by_number.iter().enumerate().filter(|(_, n)| **n > 0) {
             counts[of_number[number] as usize] += n;
         }
-        let calls = |(_, name): &Name| self.known.calls.get(name).map(|calls| *calls as u64);
+        let calls = |name: &Name| calls.get(name).map(|calls| calls.round() as u64);
         let mut sites = vec![Vec::new(); names.len()];
         if self.options.runs.len() + self.options.against.len() == 1 {
             for (number, _) in by_number.iter().enumerate().filter(|(_, n)| **n >= CODE) {
@@ -289,6 +279,8 @@ mod tests {
             total: 3_000_000,
             counts: BTreeMap::new(),
             places: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            calls_seen: 0,
             names: Vec::new(),
             single: stat::single(&Profile::default(), &stat::Asked::default()),
             left_out,

@@ -4,7 +4,9 @@
 //! one event are put together, compared, projected, and pooled.
 
 mod assemble;
+mod branches;
 mod collect;
+mod functions;
 mod pool;
 mod table;
 
@@ -32,7 +34,7 @@ pub struct StatOptions {
     pub runs: Vec<PathBuf>,
     /// Recordings to compare those with.
     pub against: Vec<PathBuf>,
-    /// A table of calls: `function,calls`.
+    /// How often functions are called: a table `function,calls`, or a recording of calls.
     pub calls: Option<PathBuf>,
     /// A table of expected proportions: `function,expected`.
     pub expect: Option<PathBuf>,
@@ -78,6 +80,9 @@ pub enum Error {
         /// What is wrong.
         what: &'static str,
     },
+    /// A recording of calls cannot be read.
+    #[error(transparent)]
+    Calls(#[from] crate::variance::Error),
     /// An output cannot be written.
     #[error(transparent)]
     Export(#[from] export::Error),
@@ -101,9 +106,7 @@ use ::csv as csv_crate;
 
 /// Examines, compares, and writes what was asked for.
 pub fn stat(options: &StatOptions, progress: &dyn Progress) -> Result<Uncertainty, Error> {
-    let calls = table::read(options.calls.as_deref(), "calls")?;
-    let expected = table::read(options.expect.as_deref(), "expected")?;
-    let known = table::Known { calls, expected };
+    let known = table::Known::read(options.calls.as_deref(), options.expect.as_deref())?;
     let binaries = Binaries::of(&options.reading).map_err(Error::Pipeline)?;
     let all = |paths| collect_all(paths, &binaries, options, &known, progress);
     let (runs, against) = super::threads(options.reading.threads)

@@ -1,13 +1,16 @@
 //! The tables and plots as one page for a browser, in the look of the other reports: nothing is fetched.
 
+mod table;
+
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use super::number::{self, number, signed};
 use super::{EventUncertainty, Uncertainty, svg, text};
 use crate::export::basename;
 use crate::report::escape;
-use crate::report::format::{count, counted, percent};
-use crate::stat::{Finding, Interval, Observed};
+use crate::report::format::{count, counted};
+use crate::stat::{Finding, Interval};
 
 /// Writes the page.
 pub fn write(told: &Uncertainty, out: &mut dyn Write) -> io::Result<()> {
@@ -60,10 +63,14 @@ fn head(told: &Uncertainty) -> String {
 fn section(ix: usize, event: &EventUncertainty, confidence: f64) -> String {
     let mut html = format!("<section data-of={ix}><h2>{}</h2>", escape(&event.event));
     html += &findings(event);
-    html += &table(event);
+    html += &table::tables(event);
+    if event.calls_seen > 0 {
+        let seen = counted(event.calls_seen, "call");
+        let _ = write!(html, "<p class=dim>Calls are estimated from {seen} that branch stacks saw.</p>");
+    }
     html += &differences(event);
     html += &projections(event);
-    html += "<div class=cols>";
+    html += "<div class=\"cols apart\">";
     for plot in svg::plots(event, confidence) {
         let _ = write!(
             html,
@@ -88,11 +95,13 @@ fn findings(event: &EventUncertainty) -> String {
     };
     let mut html = String::new();
     for finding in event.findings() {
-        html += &line(finding.function.map(|ix| event.name(ix)), finding, "");
+        let name = finding.function.map(|ix| event.name(ix));
+        html += &line(name.as_deref(), finding, "");
     }
     for found in &event.in_runs {
         let (name, finding) = &found.example;
-        html += &line(name.as_deref(), finding, &format!("in {} runs: ", found.runs));
+        let how_often = format!("in {}: ", counted(found.runs as u64, "run"));
+        html += &line(name.as_deref(), finding, &how_often);
     }
     for refusal in &event.refusals {
         html += &format!("<p><span class=bad>not to be pooled</span>: {}</p>", escape(&refusal.to_string()));
@@ -102,76 +111,16 @@ fn findings(event: &EventUncertainty) -> String {
 
 /// A cell that is sorted by its number.
 fn cell(value: f64) -> String {
-    let text = match value.abs() {
-        _ if !value.is_finite() => "–".into(),
-        large if large >= 1000.0 => count(value.round() as u64),
-        middle if middle >= 1.0 || value == 0.0 => format!("{value:.2}"),
-        _ => format!("{value:.5}"),
-    };
-    format!("<td class=n data-v=\"{value:.9}\">{text}</td>")
+    format!("<td class=n data-v=\"{value:.9}\">{}</td>", number(value))
+}
+
+/// One of a whole number.
+fn whole(value: u64) -> String {
+    format!("<td class=n data-v={value}>{}</td>", count(value))
 }
 
 fn between(of: Interval) -> String {
-    let text = |x: f64| if x.abs() >= 100.0 { format!("{x:.0}") } else { format!("{x:.3}") };
-    format!("<td class=\"n dim\">{} – {}</td>", text(of.low), text(of.high))
-}
-
-fn maybe(value: Option<f64>) -> String {
-    value.map_or_else(|| "<td></td>".into(), cell)
-}
-
-fn table(event: &EventUncertainty) -> String {
-    let columns = match event.single {
-        Some(_) => "samples|share|√N|multinomial|quantisation|bound|coverage interval",
-        None => {
-            "mean|share|sd of mean|t|percentile|BCa|sd|sd, χ²|sd, percentile|sd, BCa|IQR/1.349|√N|multinomial|quantisation|\
-             outliers"
-        }
-    };
-    let columns: String = columns.split('|').map(|name| format!("<th class=n data-sort>{name}")).collect();
-    let mut html = format!(
-        "<div class=panel><table><thead><tr><th data-sort>function<th data-sort>binary{columns}</thead><tbody>"
-    );
-    for ix in 0..event.names.len() {
-        let (image, function) = &event.names[ix];
-        let _ =
-            write!(html, "<tr><td class=name>{}</td><td class=dim>{}</td>", escape(function), escape(image));
-        if let Some(single) = &event.single {
-            let f = &single.functions[ix];
-            html += &cell(f.count as f64);
-            html += &format!("<td class=n data-v=\"{:.9}\">{}</td>", f.share, percent(f.share));
-            html += &(cell(f.predicted.gprof) + &cell(f.predicted.multinomial));
-            html += &(maybe(f.predicted.quantisation) + &maybe(f.predicted.bound) + &between(f.interval));
-        } else if let Some((group, table)) = &event.runs {
-            let n = group.totals.iter().sum::<f64>() / group.totals.len().max(1) as f64;
-            html += &observed(&table.functions[ix], if group.shares { 1.0 } else { n });
-        }
-        html += "</tr>";
-    }
-    html + "</tbody></table></div>"
-}
-
-fn observed(f: &Observed, unit: f64) -> String {
-    let share = f.summary.mean / unit.max(f64::MIN_POSITIVE);
-    let (mean, sd) = (&f.bootstrap.mean, &f.bootstrap.deviation);
-    [
-        cell(f.summary.mean),
-        format!("<td class=n data-v=\"{share:.9}\">{}</td>", percent(share)),
-        cell(f.summary.of_mean()),
-        between(f.mean),
-        between(mean.percentile),
-        between(mean.bca),
-        cell(f.summary.deviation),
-        between(f.deviation),
-        between(sd.percentile),
-        between(sd.bca),
-        cell(f.summary.robust_deviation()),
-        cell(f.predicted.gprof),
-        cell(f.predicted.multinomial),
-        maybe(f.predicted.quantisation),
-        format!("<td class=n>{}</td>", f.outliers.len()),
-    ]
-    .concat()
+    format!("<td class=\"n dim\" data-v=\"{:.9}\">{}</td>", of.low, number::between(of, " – "))
 }
 
 fn differences(event: &EventUncertainty) -> String {
@@ -185,12 +134,12 @@ fn differences(event: &EventUncertainty) -> String {
         let p = text::probability(d.probability);
         let _ = write!(
             html,
-            "<tr><td class=name>{}</td>{}{}<td class=n data-v=\"{:.9}\">{:+.4}</td>{}<td class=n data-v=\"{:.9}\">{}</td></tr>",
+            "<tr><td class=name>{}</td>{}{}<td class=n data-v=\"{:.9}\">{}</td>{}<td class=n data-v=\"{:.9}\">{}</td></tr>",
             escape(&d.name),
             cell(d.before.mean),
             cell(d.after.mean),
             d.welch.difference,
-            d.welch.difference,
+            signed(d.welch.difference),
             between(d.interval),
             d.probability,
             escape(&p)

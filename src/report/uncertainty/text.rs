@@ -1,9 +1,10 @@
 //! The tables on the terminal.
 
+use super::number::{between, number};
 use super::{Compared, EventUncertainty, Projected, Uncertainty};
 use crate::export::basename;
-use crate::report::format::{Style, count, counted, fit, percent, wrap};
-use crate::stat::{Finding, Group, Interval, Kind, Single, Table};
+use crate::report::format::{Style, count, counted, fit, fit_function, percent, wrap};
+use crate::stat::{Finding, Group, Kind, Single, Table};
 
 /// Probability below which a difference is told as one.
 const SIGNIFICANT: f64 = 0.05;
@@ -43,65 +44,73 @@ fn event(event: &EventUncertainty, confidence: f64, style: &Style) -> String {
     text + &pooling(event, style)
 }
 
-fn names(event: &EventUncertainty, ix: usize, style: &Style) -> String {
+/// A function's name in what a row has left behind `taken` columns, and its binary's if that fits as well.
+fn names(event: &EventUncertainty, ix: usize, taken: usize, style: &Style) -> String {
     let Some((image, function)) = event.names.get(ix) else { return String::new() };
-    format!("{}  {}", fit(function, 40), style.dim(&fit(image, 20))).trim_end().to_owned()
+    let room = style.columns().saturating_sub(taken).max(20);
+    let (image, name) = (fit(image, 20), fit_function(function, room.min(60)));
+    match name.chars().count() + 2 + image.chars().count() <= room {
+        true => format!("{name}  {}", style.dim(&image)).trim_end().to_owned(),
+        false => name,
+    }
 }
 
 fn single(event: &EventUncertainty, single: &Single, confidence: f64, style: &Style) -> String {
     let known = single.functions.iter().any(|f| f.predicted.quantisation.is_some());
-    let quantisation = if known { "  quantisation" } else { "" };
-    let mut text = style.dim(&format!(
-        "                     standard deviation by\n {:>8} {:>7} {:>7} {:>11}{quantisation} {:>8}",
+    let (calls, quantisation) =
+        if known { (format!("{:>12}", "calls"), "  quantisation") } else { (String::new(), "") };
+    let over = format!("{}standard deviation by", " ".repeat(21 + calls.len()));
+    let heads = format!(
+        " {:>8} {:>7}{calls} {:>7} {:>11}{quantisation} {:>8}",
         "samples", "share", "√N", "multinomial", "± U"
-    ));
-    text.push('\n');
+    );
+    let mut text = format!("{}\n{}\n", style.dim(&over), style.dim(&heads));
     for (ix, f) in single.functions.iter().enumerate() {
+        let calls = f.fragmentation.map_or("–".into(), |of| count(of.calls));
+        let calls = if known { format!("{calls:>12}") } else { String::new() };
         let quantised = match (known, f.predicted.quantisation) {
             (false, _) => String::new(),
             (true, None) => format!("{:>14}", "–"),
             (true, Some(sd)) => format!("{sd:>14.1}"),
         };
         text += &format!(
-            " {:>8} {:>7} {:>7.1} {:>11.1}{quantised} {:>8.1}  {}\n",
+            " {:>8} {:>7}{calls} {:>7.1} {:>11.1}{quantised} {:>8.1}  {}\n",
             count(f.count),
             percent(f.share),
             f.predicted.gprof,
             f.predicted.multinomial,
             f.interval.high - f.count as f64,
-            names(event, ix, style)
+            names(event, ix, heads.chars().count() + 2, style)
         );
     }
     let level = format!(
-        "U = {:.2} times the larger of multinomial and quantisation bound: all shares at once with {:.0} %",
+        "U = {:.2} times the larger of multinomial and quantisation bound: all shares at once with {:.0} %{}",
         single.coverage_factor,
-        100.0 * confidence
+        100.0 * confidence,
+        match event.calls_seen {
+            0 => String::new(),
+            seen => format!(". Calls are estimated from {} that branch stacks saw", count(seen)),
+        }
     );
     text + &style.dim(&wrap(&level, 1, style.columns()))
-}
-
-/// Few digits, more of small numbers.
-fn number(x: f64) -> String {
-    match x.abs() {
-        _ if !x.is_finite() => "–".into(),
-        large if large >= 1000.0 => format!("{x:.0}"),
-        middle if middle >= 1.0 || x == 0.0 => format!("{x:.1}"),
-        _ => format!("{x:.4}"),
-    }
-}
-
-fn between(interval: Interval) -> String {
-    format!("{}–{}", number(interval.low), number(interval.high))
 }
 
 fn runs(event: &EventUncertainty, group: &Group, table: &Table, confidence: f64, style: &Style) -> String {
     let known = group.calls.iter().any(Option::is_some);
     let quantisation = if known { " quantis." } else { "" };
-    let mut text = style.dim(&format!(
-        "                            standard deviation of a run: observed       predicted by\n {:>8} {:>7} {:>7} {:>8} {:>13} {:>9} {:>7} {:>8}{quantisation}",
-        "mean", "± U", "share", "sd", format!("{:.0} %", 100.0 * confidence), "IQR/1.349", "√N", "multin."
-    ));
-    text.push('\n');
+    let heads = format!(
+        " {:>8} {:>7} {:>7} {:>8} {:>13} {:>9} {:>7} {:>8}{quantisation}",
+        "mean",
+        "± U",
+        "share",
+        "sd",
+        format!("{:.0} %", 100.0 * confidence),
+        "IQR/1.349",
+        "√N",
+        "multin."
+    );
+    let over = format!("{:28}standard deviation of a run: observed       predicted by", "");
+    let mut text = format!("{}\n{}\n", style.dim(&over), style.dim(&heads));
     let unit: f64 =
         if group.shares { 1.0 } else { group.totals.iter().sum::<f64>() / group.totals.len() as f64 };
     for (ix, f) in table.functions.iter().enumerate() {
@@ -116,11 +125,11 @@ fn runs(event: &EventUncertainty, group: &Group, table: &Table, confidence: f64,
             number(f.mean.high - f.summary.mean),
             percent(f.summary.mean / unit.max(f64::MIN_POSITIVE)),
             number(f.summary.deviation),
-            between(f.bootstrap.deviation.bca),
+            between(f.bootstrap.deviation.bca, "–"),
             number(f.summary.robust_deviation()),
             number(f.predicted.gprof),
             number(f.predicted.multinomial),
-            names(event, ix, style)
+            names(event, ix, heads.chars().count() + 2, style)
         );
     }
     let level = format!(
@@ -147,7 +156,7 @@ fn findings(event: &EventUncertainty, style: &Style) -> String {
     let mut text = String::new();
     for finding in event.findings() {
         let name = finding.function.map(|ix| event.name(ix));
-        text += &style.alarm(&wrap(&told(name, finding), 2, style.columns()));
+        text += &style.alarm(&wrap(&told(name.as_deref(), finding), 2, style.columns()));
     }
     let of = event.runs.as_ref().map_or(0, |(group, _)| group.totals.len());
     for found in &event.in_runs {
@@ -196,7 +205,7 @@ fn projections(projections: &[Projected], confidence: f64, style: &Style) -> Str
             number(p.point.expected),
             number(p.point.observed),
             number(p.projection.predicted),
-            between(of),
+            between(of, "–"),
             fit(&p.function, 40)
         );
     }

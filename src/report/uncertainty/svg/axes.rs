@@ -122,8 +122,8 @@ impl Axes {
 
     /// Draws the axes with numbers along the vertical one, and ends.
     pub(super) fn finish(mut self) -> String {
-        for tick in ticks(self.y) {
-            let value = if self.logarithmic { 10f64.powf(tick) } else { tick };
+        let ticks = if self.logarithmic { powers(self.y) } else { ticks(self.y) };
+        for value in ticks {
             let y = self.at_y(value);
             let _ = write!(
                 self.svg,
@@ -148,6 +148,14 @@ fn ticks((from, to): (f64, f64)) -> Vec<f64> {
     let first = (from / step).ceil();
     // scaled from whole numbers, lest sums of steps drift
     (0..12).map(|n| (first + f64::from(n)) * step).take_while(|tick| *tick <= to + 1e-9 * step).collect()
+}
+
+/// 1, 2 and 5 times powers of ten; of a long range the powers alone.
+fn powers((from, to): (f64, f64)) -> Vec<f64> {
+    let factors: &[f64] = if to - from < 2.5 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+    let all = (from.floor() as i32..=to.floor() as i32)
+        .flat_map(|n| factors.iter().map(move |f| f * 10f64.powi(n)));
+    all.filter(|value| (from..=to).contains(&value.log10())).take(40).collect()
 }
 
 fn number(x: f64) -> String {

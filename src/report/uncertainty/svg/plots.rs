@@ -27,7 +27,7 @@ pub(super) fn shares(event: &EventUncertainty, single: &Single) -> Option<String
         let x = ix as f64;
         axes.bar("dim", (x + 0.15, x + 0.85), 0.0, share(f.count as f64));
         axes.line("wh", (x + 0.5, share(f.interval.low)), (x + 0.5, share(f.interval.high)));
-        axes.label(x + 0.5, &fit(event.name(ix), 9));
+        axes.label(x + 0.5, &fit(&event.name(ix), 9));
     }
     Some(axes.finish())
 }
@@ -62,7 +62,7 @@ pub(super) fn deviations(event: &EventUncertainty, table: &Table) -> Option<Stri
                 axes.text(at, model);
             }
         }
-        axes.label(ix as f64 + 0.5, &fit(event.name(ix), 9));
+        axes.label(ix as f64 + 0.5, &fit(&event.name(ix), 9));
     }
     Some(axes.finish())
 }
@@ -93,8 +93,14 @@ pub(super) fn scatter(values: &[f64], of: &Observed) -> Option<String> {
     Some(axes.finish())
 }
 
+/// Fewer lags are no plot.
+const LAGS: usize = 4;
+
 /// Autocorrelation by lag; within the dashed lines lie 95 % of those of independent values.
 pub(super) fn autocorrelation(lags: &[f64], n: f64) -> Option<String> {
+    if lags.len() < LAGS {
+        return None;
+    }
     let bound = 1.96 / n.max(1.0).sqrt();
     let (low, high) = around(lags.iter().copied().chain([bound, -bound]));
     let mut axes = Axes::new((0.5, lags.len() as f64 + 0.5), (low, high))?;
