@@ -62,7 +62,7 @@ pub struct Outputs {
     /// A profile for profiler.firefox.com; gzipped if F ends in .gz
     #[arg(long, value_name = "F")]
     firefox: Option<PathBuf>,
-    /// What correction changed, for profiler.firefox.com: taken away where it was, added where it belongs
+    /// Before, after and the change for profiler.firefox.com; the change is seen in the inverted call tree
     #[arg(long, value_name = "F")]
     firefox_diff: Option<PathBuf>,
     /// Folded stacks weighed by period, of the first event or the first --event

@@ -1,8 +1,10 @@
 //! Firefox Profiler's processed profile (<https://profiler.firefox.com>), with symbols, lines and inlined functions in it.
 //!
 //! One track per thread and event; a sample's weight is its period. Samples without a time are set 1 ms apart, in the order
-//! of the recording. Of the difference that correction made, each sample that moved is there twice: taken away where it was
-//! recorded, by a negative weight, and added where it belongs.
+//! of the recording. Of the difference that correction made, every track of which something moved is there as recorded, as
+//! corrected, and as the change: each sample that moved is taken away where it was recorded, by a negative weight, and added
+//! where it belongs. Sums over callers cancel in a change, so that the profiler's inverted call tree shows it, and its flame
+//! graph nothing; before and after have flame graphs.
 
 mod format;
 mod libraries;
@@ -15,7 +17,7 @@ use super::{Context, CorrectedSample, Error, Exporter, plain};
 use crate::perfdata::AttrIx;
 use format::{Category, Markers, Meta, Profile, SampleUnits, Thread};
 use libraries::Libraries;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
 use tables::Tables;
 use timeline::{Entry, Timeline, milliseconds};
@@ -33,11 +35,34 @@ pub struct Firefox {
     samples: u64,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct TrackId {
     pid: i32,
     tid: i32,
     attr: AttrIx,
+    side: Side,
+}
+
+/// What a track shows of its samples.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Side {
+    /// Where they belong, in a profile that is not about the difference.
+    Only,
+    Before,
+    After,
+    Change,
+}
+
+impl Side {
+    /// Behind the track's name.
+    fn name(self) -> &'static str {
+        match self {
+            Side::Only => "",
+            Side::Before => ", before",
+            Side::After => ", after",
+            Side::Change => ", change",
+        }
+    }
 }
 
 #[derive(Default)]
@@ -62,22 +87,21 @@ impl Exporter for Firefox {
     fn sample(&mut self, sample: &CorrectedSample<'_>) {
         let time = sample.time.unwrap_or(self.samples * 1_000_000);
         self.samples += 1;
-        if self.difference && !sample.moved {
-            return;
-        }
-        let id = TrackId { pid: sample.pid, tid: sample.tid, attr: sample.attr };
-        let track = self.tracks.entry(id).or_default();
-        // A thread is known by its latest name: the earlier ones are its parent's.
-        if track.comm.is_empty() || sample.comm.is_some_and(|comm| comm != track.comm) {
-            track.comm = sample.comm();
-        }
         let weight = i64::try_from(sample.weight).unwrap_or(i64::MAX);
-        if self.difference {
-            let stack = self.stacks.intern(sample.recorded);
-            track.timeline.push(Entry { time, stack, weight: -weight });
-        }
         let stack = self.stacks.of(sample);
-        track.timeline.push(Entry { time, stack, weight });
+        let after = Entry { time, stack, weight };
+        if !self.difference {
+            return self.track(sample, Side::Only).push(after);
+        }
+        let stack = self.stacks.intern(sample.recorded);
+        let before = Entry { time, stack, weight };
+        self.track(sample, Side::Before).push(before);
+        self.track(sample, Side::After).push(after);
+        if sample.moved {
+            let change = self.track(sample, Side::Change);
+            change.push(Entry { weight: -weight, ..before });
+            change.push(after);
+        }
     }
 
     fn finish(mut self: Box<Self>, context: &mut Context<'_>, out: &mut dyn Write) -> Result<(), Error> {
@@ -94,7 +118,25 @@ impl Exporter for Firefox {
 }
 
 impl Firefox {
+    fn track(&mut self, sample: &CorrectedSample<'_>, side: Side) -> &mut Timeline {
+        let id = TrackId { pid: sample.pid, tid: sample.tid, attr: sample.attr, side };
+        let track = self.tracks.entry(id).or_default();
+        // A thread is known by its latest name: the earlier ones are its parent's.
+        if track.comm.is_empty() || sample.comm.is_some_and(|comm| comm != track.comm) {
+            track.comm = sample.comm();
+        }
+        &mut track.timeline
+    }
+
+    /// Leaves out what did not change, of a difference.
+    fn drop_unchanged(&mut self) {
+        let changed: HashSet<_> = self.tracks.keys().filter(|id| id.side == Side::Change).copied().collect();
+        let keep = |id: &TrackId| changed.contains(&TrackId { side: Side::Change, ..*id });
+        self.tracks.retain(|id, _| id.side == Side::Only || keep(id));
+    }
+
     fn profile(&mut self, context: &mut Context<'_>) -> Profile {
+        self.drop_unchanged();
         let zero = self.tracks.values_mut().filter_map(|track| track.timeline.sort()).min().unwrap_or(0);
         let interval = timeline::interval(self.tracks.values().map(|track| &track.timeline));
         let libraries = Libraries::new(&self.stacks, context.names);
@@ -132,10 +174,11 @@ impl Firefox {
     /// A track without its samples. A process shows its main thread under its own name, so with several events none is the
     /// main thread.
     fn thread(&self, id: TrackId, track: &Track, events: &BTreeMap<AttrIx, String>, zero: u64) -> Thread {
-        let of_pid = TrackId { pid: id.pid, tid: i32::MIN, attr: AttrIx(0) }..=TrackId {
+        let of_pid = TrackId { pid: id.pid, tid: i32::MIN, attr: AttrIx(0), side: Side::Only }..=TrackId {
             pid: id.pid,
             tid: i32::MAX,
             attr: AttrIx(u32::MAX),
+            side: Side::Change,
         };
         let tracks = || self.tracks.range(of_pid.clone());
         let named = tracks().find(|(other, _)| other.tid == id.pid).or_else(|| tracks().next());
@@ -153,8 +196,8 @@ impl Firefox {
             unregister_time: Some(last),
             paused_ranges: [],
             show_markers_in_timeline: true,
-            name: format!("{} ({})", plain(&track.comm), events[&id.attr]),
-            is_main_thread: id.pid == id.tid && events.len() == 1,
+            name: format!("{} ({}{})", plain(&track.comm), events[&id.attr], id.side.name()),
+            is_main_thread: id.pid == id.tid && events.len() == 1 && id.side == Side::Only,
             process_name,
             pid: id.pid.max(0).to_string(),
             tid: id.tid.max(0).to_string(),
@@ -167,10 +210,10 @@ impl Firefox {
         let category = |name, color| Category { name, color, subcategories: ["Other"] };
         let mut heaviest: Vec<usize> = (0..threads.len()).collect();
         heaviest.sort_by_key(|&ix| std::cmp::Reverse(threads[ix].samples.length));
-        let first = heaviest.first().copied();
+        let sides: Vec<Side> = self.tracks.keys().map(|id| id.side).collect();
+        let first = heaviest.iter().copied().find(|&ix| matches!(sides[ix], Side::Only | Side::Change));
         heaviest.truncate(VISIBLE);
         heaviest.sort_unstable();
-        let what = if self.difference { ", what correction changed" } else { "" };
         Meta {
             interval: milliseconds(interval),
             start_time: context.time_of_day(zero).map_or(0.0, |time| time.as_secs_f64() * 1e3),
@@ -182,7 +225,7 @@ impl Firefox {
                 category("Kernel", "orange"),
                 category("Library", "blue"),
             ],
-            product: first.map_or_else(|| "skidconv".into(), |ix| format!("{}{what}", threads[ix].name)),
+            product: first.map_or_else(|| "skidconv".into(), |ix| threads[ix].name.clone()),
             stackwalk: 1,
             debug: false,
             version: 31,

@@ -108,10 +108,17 @@ fn firefox_s_profile_says_the_same() {
 fn the_difference_takes_away_as_much_as_it_adds() {
     let profile: Profile = serde_json::from_slice(&bytes("fix", "diff.json")).unwrap();
     let moved = |thread: &Thread| thread.samples.weight.iter().filter(|weight| **weight > 0).count();
-    assert!(profile.threads.iter().all(|t| t.samples.weight.iter().sum::<i64>() == 0 && moved(t) > 0));
+    let of =
+        |side: &str| profile.threads.iter().filter(|t| t.name.ends_with(&format!(", {side})"))).collect();
+    let [before, after, changes]: [Vec<&Thread>; 3] = ["before", "after", "change"].map(of);
+    assert!(before.len() == changes.len() && 3 * changes.len() == profile.threads.len());
+    assert!(changes.iter().all(|t| t.samples.weight.iter().sum::<i64>() == 0 && moved(t) > 0));
+    for (before, after) in before.iter().zip(after) {
+        assert!(before.samples.weight == after.samples.weight && before.samples.stack != after.samples.stack);
+    }
     let report: Value = serde_json::from_slice(&bytes("fix", "report.json")).unwrap();
     let told = report["events"].as_array().unwrap().iter().map(|e| e["moved"].as_u64().unwrap()).sum::<u64>();
-    assert_eq!(profile.threads.iter().map(moved).sum::<usize>() as u64, told);
+    assert_eq!(changes.iter().copied().map(moved).sum::<usize>() as u64, told);
     let unmoved: Profile = serde_json::from_slice(&bytes("convert", "diff.json")).unwrap();
     assert!(unmoved.threads.is_empty());
 }

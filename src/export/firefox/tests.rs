@@ -343,11 +343,15 @@ fn what_correction_changed_is_taken_away_and_added() {
     let bytes = export(Box::new(Firefox::difference(false)), &[moved, sample(0, 7, &before)]);
     let profile: Read = serde_json::from_slice(&bytes).unwrap();
     assert_tables(&profile);
-    let thread = &profile.threads[0];
-    let told: Vec<_> =
-        (0..2).map(|n| (thread.samples.weight[n], stack(&profile, thread, n).remove(0))).collect();
-    assert_eq!(told, [(-5, "User helper(int)".into()), (5, "User main".into())]);
-    assert_eq!(thread.samples.length, 2, "what stayed is not there");
+    let told = |thread: &Thread| -> Vec<_> {
+        (0..2).map(|n| (thread.samples.weight[n], stack(&profile, thread, n).remove(0))).collect()
+    };
+    let (helper, main) = (|| "User helper(int)".to_owned(), || "User main".to_owned());
+    let [before, after, change] = &profile.threads[..] else { panic!("{} tracks", profile.threads.len()) };
+    assert_eq!(told(before), [(5, helper()), (7, helper())]);
+    assert_eq!(told(after), [(5, main()), (7, helper())]);
+    assert_eq!(told(change), [(-5, helper()), (5, main())]);
+    assert_eq!(change.samples.length, 2, "what stayed is no change");
 }
 
 #[test]

@@ -78,8 +78,8 @@ fn calls(single: &Single, found: &mut Vec<Finding>) {
                 function: Some(ix),
                 probability: None,
                 text: format!(
-                    "its {} take {:.2} sampling periods each: the count varies by up to {:.1} for that alone",
-                    counted(of.calls, "call"),
+                    "is called {}, for {:.2} sampling periods each: its count varies by up to {:.1} for that alone",
+                    counted(of.calls, "time"),
                     of.periods,
                     function.predicted.bound.unwrap_or(0.0)
                 ),
