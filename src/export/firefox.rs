@@ -54,13 +54,13 @@ enum Side {
 }
 
 impl Side {
-    /// Behind the track's name.
+    /// Ahead of the track's name, of which the profiler shows some twenty letters.
     fn name(self) -> &'static str {
         match self {
             Side::Only => "",
-            Side::Before => ", before",
-            Side::After => ", after",
-            Side::Change => ", change",
+            Side::Before => "before: ",
+            Side::After => "after: ",
+            Side::Change => "change: ",
         }
     }
 }
@@ -196,7 +196,7 @@ impl Firefox {
             unregister_time: Some(last),
             paused_ranges: [],
             show_markers_in_timeline: true,
-            name: format!("{} ({}{})", plain(&track.comm), events[&id.attr], id.side.name()),
+            name: format!("{}{} ({})", id.side.name(), plain(&track.comm), events[&id.attr]),
             is_main_thread: id.pid == id.tid && events.len() == 1 && id.side == Side::Only,
             process_name,
             pid: id.pid.max(0).to_string(),

@@ -20,7 +20,14 @@ fn source(function: &str, line: u32) -> SourceFrame {
 
 fn symbol(name: &str, start: u64, frames: Vec<SourceFrame>) -> Option<Arc<Symbol>> {
     let mangled = Some(format!("_Z{name}"));
-    Some(Arc::new(Symbol { name: name.into(), mangled, start: Svma(start), size: Some(0x100), frames }))
+    Some(Arc::new(Symbol {
+        name: name.into(),
+        invented: false,
+        mangled,
+        start: Svma(start),
+        size: Some(0x100),
+        frames,
+    }))
 }
 
 impl Names for Made {

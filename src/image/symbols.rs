@@ -26,6 +26,8 @@ mod files;
 pub struct Symbol {
     /// The function's name, demangled; that of a stub ends in `@plt`.
     pub name: String,
+    /// The function has no name: this one only tells where it begins.
+    pub invented: bool,
     /// The name as the linker knows it, where it differs.
     pub mangled: Option<String>,
     /// Where the function begins.
@@ -148,6 +150,7 @@ fn load(runtime: &Runtime, images: &Images, id: ImageId) -> Option<SymbolMap<Fil
 fn listed((range, name): (&Range<u64>, &str)) -> Symbol {
     Symbol {
         name: name.to_owned(),
+        invented: false,
         mangled: None,
         start: Svma(range.start),
         size: Some(range.end - range.start),
@@ -164,6 +167,7 @@ fn named(function: &FunctionRange, frames: Vec<FrameDebugInfo>) -> Option<Symbol
         outermost.function = Some(name.clone());
     }
     Some(Symbol {
+        invented: false,
         mangled: (name != linker_name).then_some(linker_name),
         name,
         start: function.start,
@@ -174,6 +178,8 @@ fn named(function: &FunctionRange, frames: Vec<FrameDebugInfo>) -> Option<Symbol
 
 fn unnamed(info: AddressInfo, base: u64) -> Symbol {
     Symbol {
+        // as samply-symbols calls functions that only an unwind table knows
+        invented: info.symbol.name == format!("fun_{:x}", info.symbol.address),
         name: info.symbol.name,
         mangled: None,
         start: Svma(base.wrapping_add(info.symbol.address.into())),

@@ -269,14 +269,15 @@ pub fn missing(survey: &Survey) -> Vec<MissingImage> {
     missing
 }
 
-/// Binaries with samples that no symbol covers.
+/// Binaries with samples that no symbol covers, but names made up of addresses.
 fn nameless(survey: &Survey, context: &mut Context<'_>) -> Vec<NamelessImage> {
     let mut samples: BTreeMap<ImageId, (u64, u64)> = BTreeMap::new();
     for cell in &survey.cells {
         let of_image = samples.entry(cell.at.image).or_default();
         // without its lines, which take long to read, where a function's name is enough
         let function = survey.images.get(cell.at.image).function_at(cell.at.svma);
-        let named = function.is_some_and(|f| f.name.is_some()) || context.names.symbol(cell.at).is_some();
+        let mut symbol = |at| context.names.symbol(at).is_some_and(|symbol| !symbol.invented);
+        let named = function.is_some_and(|f| f.name.is_some()) || symbol(cell.at);
         *of_image = (of_image.0 + if named { 0 } else { cell.samples }, of_image.1 + cell.samples);
     }
     let mut nameless: Vec<NamelessImage> = samples

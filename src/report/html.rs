@@ -4,7 +4,9 @@
 //! posterior check of every region; and the hottest functions instruction by instruction. Without scripts all events show
 //! one under the other.
 
+mod check;
 mod code;
+pub(super) mod columns;
 pub(super) mod draw;
 mod sampled;
 
@@ -14,7 +16,7 @@ use super::escape;
 use super::format::{count, counted, fit_function, percent};
 use super::listing::Listing;
 use super::words::{self, brief};
-use super::{Branches, EventReport, Fit, FunctionShare, RegionReport, Report};
+use super::{EventReport, FunctionShare, RegionReport, Report};
 use crate::export::basename;
 use draw::compare;
 use std::collections::HashMap;
@@ -237,56 +239,12 @@ fn found(report: &Report) -> String {
     if !regions.is_empty() {
         html += "<h2>Posterior check</h2><p class=dim>Functions that were solved together. Where the samples are farther from \
                  what the answer expects than chance alone explains, the model misses something. Branches that samples and \
-                 time do not decide are as assumed.</p><div class=panel><table>\
-                 <thead><tr><th>functions<th class=n data-sort>samples<th>answer<th class=n data-sort>R-hat\
-                 <th class=n data-sort>effective draws<th class=n data-sort>branches decided<th class=n data-sort>distance<th class=n>by chance<th>why</thead><tbody>";
+                 time do not decide are as assumed.</p>";
         regions.sort_by_key(|region| std::cmp::Reverse(region.samples));
-        regions.iter().take(MOST).for_each(|region| html += &self::region(region));
-        html += "</tbody></table></div>";
+        regions.truncate(MOST);
+        html += &check::regions(&regions);
     }
     html
-}
-
-fn region(region: &RegionReport) -> String {
-    let names: Vec<String> =
-        region.functions.iter().take(6).map(|name| escape(&fit_function(name, LONGEST_NAME))).collect();
-    let more = region.functions.len().saturating_sub(names.len());
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let number = |value: Option<f64>, digits: usize| match value {
-        Some(value) => format!("<td class=n data-v=\"{value:.4}\">{value:.digits$}</td>"),
-        None => "<td class=n data-v=\"0\"></td>".into(),
-    };
-    let (distance, chance) = region.fit.as_ref().map(check).unwrap_or_default();
-    format!(
-        "<tr><td class=name>{}{more}</td><td class=n data-v=\"{}\">{}</td><td>{}</td>{}{}{}\
-         <td class=n data-v=\"{:.6}\">{distance}</td><td class=\"n dim\">{chance}</td><td class=dim>{}</td></tr>",
-        names.join(", "),
-        region.samples,
-        count(region.samples),
-        brief(region.verdict),
-        number(region.rhat, 3),
-        number(region.ess, 0),
-        branches(region.branches),
-        region.fit.map_or(0.0, |fit| fit.distance),
-        escape(&region.reason),
-    )
-}
-
-fn branches(of: Option<Branches>) -> String {
-    match of {
-        Some(of) => format!("<td class=n data-v=\"{:.4}\">{:.1} of {}</td>", of.told, of.told, of.free),
-        None => "<td class=n data-v=\"0\"></td>".into(),
-    }
-}
-
-/// A distance is noticed where it is twice what chance makes, and bad where it is also a fifth of all.
-fn check(fit: &Fit) -> (String, String) {
-    let class = match fit.distance {
-        d if d <= 2.0 * fit.noise || d < 0.02 => "good",
-        d if d < 0.2 => "warn",
-        _ => "bad",
-    };
-    (format!("<b class={class}>{}</b>", percent(fit.distance)), percent(fit.noise))
 }
 
 fn missing(report: &Report) -> String {

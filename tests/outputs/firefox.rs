@@ -109,7 +109,7 @@ fn the_difference_takes_away_as_much_as_it_adds() {
     let profile: Profile = serde_json::from_slice(&bytes("fix", "diff.json")).unwrap();
     let moved = |thread: &Thread| thread.samples.weight.iter().filter(|weight| **weight > 0).count();
     let of =
-        |side: &str| profile.threads.iter().filter(|t| t.name.ends_with(&format!(", {side})"))).collect();
+        |side: &str| profile.threads.iter().filter(|t| t.name.starts_with(&format!("{side}: "))).collect();
     let [before, after, changes]: [Vec<&Thread>; 3] = ["before", "after", "change"].map(of);
     assert!(before.len() == changes.len() && 3 * changes.len() == profile.threads.len());
     assert!(changes.iter().all(|t| t.samples.weight.iter().sum::<i64>() == 0 && moved(t) > 0));

@@ -1,6 +1,6 @@
 //! What `report`, `annotate` and `diff` print, and how.
 
-use super::tool::{Ran, folder, has, skidconv, testdata, text};
+use super::tool::{Ran, folder, has, run, skidconv, testdata, text};
 use super::{by_symbol, case, rows};
 
 fn show(command: &str, words: &[&str]) -> Ran {
@@ -60,6 +60,12 @@ fn missing_symbols_are_listed_with_what_would_help() {
     assert!(ran.out.contains("24,119 of 24,119") && ran.out.contains("branchy"), "{}", ran.out);
     assert!(ran.out.contains("--symfs") || ran.out.contains("--archive"), "{}", ran.out);
     assert!(show("report", &["--missing", "--raw"]).out.contains("every sample has a symbol"));
+    let stripped = nowhere.join("opt/cases/branchy");
+    std::fs::create_dir_all(&stripped).unwrap();
+    let (whole, stripped) = (testdata("cases/symfs/opt/cases/branchy/branchy"), stripped.join("branchy"));
+    run("objcopy", &["--strip-all", text(&whole), text(&stripped)]);
+    let ran = skidconv(&nowhere, &["report", "--missing", "--raw", text(&input), "--symfs", text(&nowhere)]);
+    assert!(ran.out.contains("its symbols were stripped"), "made-up names are no symbols: {}", ran.out);
 }
 
 /// Runs skidconv on a terminal of its own.

@@ -1,7 +1,7 @@
 //! What a reader must find on the page.
 
 use super::super::listing::{Cell, Line, ListedEvent, ListedLoop, SourceLine, Trips};
-use super::super::{Bin, Class, Model, NamelessImage, Verdict};
+use super::super::{Bin, Branches, Class, Fit, Model, NamelessImage, Verdict};
 use super::*;
 
 fn made() -> (Report, Vec<Listing>) {

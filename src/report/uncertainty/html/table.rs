@@ -1,13 +1,14 @@
-//! The table by function: columns that are empty for all of them are left out.
+//! The tables by function.
 
 use super::super::EventUncertainty;
 use super::{between, cell, whole};
 use crate::report::escape;
 use crate::report::format::percent;
+use crate::report::html::columns::{self, Column};
 use crate::stat::{Group, Interval, Observed, Single, Table};
 
-/// A name, and for each function a cell if there is anything to tell.
-type Column = (&'static str, Vec<Option<String>>);
+/// A column's name, and a cell for each function.
+type Named = (&'static str, Vec<Option<String>>);
 
 /// Draws it: of one run in one piece, of several by what it tells, for all columns beside each other are wider than a screen.
 pub(super) fn tables(event: &EventUncertainty) -> String {
@@ -24,26 +25,24 @@ pub(super) fn tables(event: &EventUncertainty) -> String {
     }
 }
 
-fn table(event: &EventUncertainty, mut columns: Vec<Column>) -> String {
-    columns.retain(|(_, cells)| cells.iter().any(Option::is_some));
-    let heads: String = columns.iter().map(|(name, _)| format!("<th class=n data-sort>{name}")).collect();
-    let mut html = format!(
-        "<div class=panel><table><thead><tr><th data-sort>function<th data-sort>binary{heads}</thead><tbody>"
-    );
-    for (ix, (image, function)) in event.names.iter().enumerate() {
-        html += &format!("<tr><td class=name>{}</td><td class=dim>{}</td>", escape(function), escape(image));
-        let cells = columns.iter().filter_map(|(_, cells)| cells.get(ix));
-        html.extend(cells.map(|cell| cell.clone().unwrap_or_else(|| "<td></td>".into())));
-        html += "</tr>";
-    }
-    html + "</tbody></table></div>"
+fn table(event: &EventUncertainty, columns: Vec<Named>) -> String {
+    let function = |(_, name): &(String, String)| Some(format!("<td class=name>{}</td>", escape(name)));
+    let binary = |(name, _): &(String, String)| {
+        (!name.is_empty()).then(|| format!("<td class=dim>{}</td>", escape(name)))
+    };
+    let mut all = vec![
+        Column::words("function", event.names.iter().map(function)),
+        Column::words("binary", event.names.iter().map(binary)),
+    ];
+    all.extend(columns.into_iter().map(|(name, cells)| Column::numbers(name, cells)));
+    columns::table(all)
 }
 
 fn share(of: f64) -> String {
     format!("<td class=n data-v=\"{of:.9}\">{}</td>", percent(of))
 }
 
-fn one_run(single: &Single) -> Vec<Column> {
+fn one_run(single: &Single) -> Vec<Named> {
     let of = &single.functions;
     vec![
         ("samples", of.iter().map(|f| Some(whole(f.count))).collect()),
@@ -65,7 +64,7 @@ fn intervals(of: &Table, f: impl Fn(&Observed) -> Interval) -> Vec<Option<String
     of.functions.iter().map(|o| Some(between(f(o)))).collect()
 }
 
-fn means(group: &Group, of: &Table) -> Vec<Column> {
+fn means(group: &Group, of: &Table) -> Vec<Named> {
     let mean = group.totals.iter().sum::<f64>() / group.totals.len().max(1) as f64;
     let unit = if group.shares { 1.0 } else { mean.max(f64::MIN_POSITIVE) };
     let far = |o: &Observed| Some(o.outliers.len() as u64).filter(|far| *far > 0);
@@ -80,7 +79,7 @@ fn means(group: &Group, of: &Table) -> Vec<Column> {
     ]
 }
 
-fn deviations(of: &Table) -> Vec<Column> {
+fn deviations(of: &Table) -> Vec<Named> {
     vec![
         ("observed", numbers(of, |o| o.summary.deviation)),
         ("χ²", intervals(of, |o| o.deviation)),
