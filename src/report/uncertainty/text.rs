@@ -4,7 +4,7 @@ use super::number::{between, number};
 use super::{Compared, EventUncertainty, Projected, Uncertainty};
 use crate::export::basename;
 use crate::report::format::{Style, count, counted, fit, fit_function, percent, wrap};
-use crate::stat::{Finding, Group, Kind, Single, Table};
+use crate::stat::{Finding, Group, Kind, SelfTime, Single, Table};
 
 /// Probability below which a difference is told as one.
 const SIGNIFICANT: f64 = 0.05;
@@ -47,7 +47,7 @@ fn event(event: &EventUncertainty, confidence: f64, style: &Style) -> String {
 /// A function's name in what a row has left behind `taken` columns, and its binary's if that fits as well.
 fn names(event: &EventUncertainty, ix: usize, taken: usize, style: &Style) -> String {
     let Some((image, function)) = event.names.get(ix) else { return String::new() };
-    let room = style.columns().saturating_sub(taken).max(20);
+    let room = style.columns().saturating_sub(taken).max(16);
     let (image, name) = (fit(image, 20), fit_function(function, room.min(60)));
     match name.chars().count() + 2 + image.chars().count() <= room {
         true => format!("{name}  {}", style.dim(&image)).trim_end().to_owned(),
@@ -57,34 +57,39 @@ fn names(event: &EventUncertainty, ix: usize, taken: usize, style: &Style) -> St
 
 fn single(event: &EventUncertainty, single: &Single, confidence: f64, style: &Style) -> String {
     let known = single.functions.iter().any(|f| f.predicted.quantisation.is_some());
-    let (calls, quantisation) =
-        if known { (format!("{:>12}", "calls"), "  quantisation") } else { (String::new(), "") };
-    let over = format!("{}standard deviation by", " ".repeat(21 + calls.len()));
+    let calls = |f: &SelfTime| f.fragmentation.map_or("–".into(), |of| count(of.calls));
+    let widest = single.functions.iter().map(|f| calls(f).len()).max().unwrap_or(0);
+    // nothing of columns that would be empty
+    let called = |text: &str| if known { format!(" {text:>0$}", widest.max(5)) } else { String::new() };
+    let quantised = |text: &str| if known { format!(" {text:>8}") } else { String::new() };
     let heads = format!(
-        " {:>8} {:>7}{calls} {:>7} {:>11}{quantisation} {:>8}",
-        "samples", "share", "√N", "multinomial", "± U"
+        " {:>8} {:>7}{} {:>7} {:>8}{} {:>8}",
+        "samples",
+        "share",
+        called("calls"),
+        "√N",
+        "multin.",
+        quantised("quantis."),
+        "± U"
     );
+    let over = format!("{}standard deviation by", " ".repeat(21 + called("").chars().count()));
     let mut text = format!("{}\n{}\n", style.dim(&over), style.dim(&heads));
     for (ix, f) in single.functions.iter().enumerate() {
-        let calls = f.fragmentation.map_or("–".into(), |of| count(of.calls));
-        let calls = if known { format!("{calls:>12}") } else { String::new() };
-        let quantised = match (known, f.predicted.quantisation) {
-            (false, _) => String::new(),
-            (true, None) => format!("{:>14}", "–"),
-            (true, Some(sd)) => format!("{sd:>14.1}"),
-        };
+        let quantisation = f.predicted.quantisation.map_or("–".into(), |sd| format!("{sd:.1}"));
         text += &format!(
-            " {:>8} {:>7}{calls} {:>7.1} {:>11.1}{quantised} {:>8.1}  {}\n",
+            " {:>8} {:>7}{} {:>7.1} {:>8.1}{} {:>8.1}  {}\n",
             count(f.count),
             percent(f.share),
+            called(&calls(f)),
             f.predicted.gprof,
             f.predicted.multinomial,
+            quantised(&quantisation),
             f.interval.high - f.count as f64,
             names(event, ix, heads.chars().count() + 2, style)
         );
     }
     let level = format!(
-        "U = {:.2} times the larger of multinomial and quantisation bound: all shares at once with {:.0} %{}",
+        "U = {:.2} times the larger of the multinomial and the bound of quantisation: all shares at once with {:.0} %{}",
         single.coverage_factor,
         100.0 * confidence,
         match event.calls_seen {
