@@ -52,7 +52,8 @@ pub fn classify(attr: &Attr, count: &EventCount) -> Kind {
         return kind(
             Exact,
             all,
-            "its samples are marked as exact though it was recorded without precision: corrected before",
+            "its samples are marked as exact though it was recorded without precision: corrected before, with wider intervals \
+             than those of sampling, which stand here (see the .skidconv.json beside it)",
         );
     }
     if count.samples > 0 && count.exact == count.samples {
