@@ -71,7 +71,7 @@ pub struct Outputs {
     /// Flame graph of the event of --folded, a self-contained SVG
     #[arg(long, value_name = "F")]
     flamegraph: Option<PathBuf>,
-    /// Flame graph of what correction changed, by source line
+    /// Flame graph of what correction changed, by source line, in --event or the first event of which something moved
     #[arg(long, value_name = "F")]
     flamegraph_diff: Option<PathBuf>,
     /// A page for a browser: functions before and after, and the code of the hottest with loops and source lines

@@ -41,39 +41,64 @@ impl Exporter for Flamegraph {
 
 /// Makes a flame graph of what correction changed in one event.
 pub struct FlamegraphDiff {
+    wanted: Option<AttrIx>,
+    events: Vec<Compared>,
+}
+
+/// An event before and after.
+struct Compared {
+    event: AttrIx,
     before: Folded,
     after: Folded,
+    moved: bool,
 }
 
 impl FlamegraphDiff {
-    /// Of `event`; `None` for that of the first sample.
+    /// Of `event`; `None` for the first of which something moved.
     pub fn new(event: Option<AttrIx>) -> FlamegraphDiff {
-        FlamegraphDiff { before: Folded::new(event), after: Folded::new(event) }
+        FlamegraphDiff { wanted: event, events: Vec::new() }
+    }
+
+    fn of(&mut self, event: AttrIx) -> &mut Compared {
+        let known = self.events.iter().position(|of| of.event == event);
+        let ix = known.unwrap_or_else(|| {
+            let folded = || Folded::new(Some(event));
+            self.events.push(Compared { event, before: folded(), after: folded(), moved: false });
+            self.events.len() - 1
+        });
+        &mut self.events[ix]
     }
 }
 
 impl Exporter for FlamegraphDiff {
     fn folds(&self) -> bool {
-        self.before.folds() && self.after.folds()
+        true
     }
 
     fn sample(&mut self, sample: &CorrectedSample<'_>) {
-        self.before.sample(&CorrectedSample { stack: sample.recorded, ..*sample });
-        self.after.sample(sample);
+        if self.wanted.is_some_and(|wanted| wanted != sample.attr) {
+            return;
+        }
+        let of = self.of(sample.attr);
+        of.moved |= sample.moved;
+        of.before.sample(&CorrectedSample { stack: sample.recorded, ..*sample });
+        of.after.sample(sample);
     }
 
     fn finish(self: Box<Self>, context: &mut Context<'_>, out: &mut dyn Write) -> Result<(), Error> {
+        let changed = self.events.iter().find(|of| of.moved).or(self.events.first());
+        let Some(of) = changed else { return draw(&[], String::new(), "", out) };
         let mut both = BTreeMap::<String, (u64, u64)>::new();
-        for (stack, weight) in self.before.lines(context, Leaf::Line) {
+        for (stack, weight) in of.before.lines(context, Leaf::Line) {
             both.entry(stack).or_default().0 = weight;
         }
-        for (stack, weight) in self.after.lines(context, Leaf::Line) {
+        for (stack, weight) in of.after.lines(context, Leaf::Line) {
             both.entry(stack).or_default().1 = weight;
         }
         let line = |(stack, (before, after)): (&String, &(u64, u64))| format!("{stack} {before} {after}");
         let lines: Vec<String> = both.iter().map(line).collect();
         let subtitle = "after correction; red gained weight by it, blue lost";
-        draw(&lines, self.after.event_name(context), subtitle, out)
+        draw(&lines, of.after.event_name(context), subtitle, out)
     }
 }
 
@@ -119,6 +144,16 @@ mod tests {
         let svg = draw(Box::new(FlamegraphDiff::new(None)), &[moved, stays]);
         assert!(svg.contains("prog.c:10 (5 cycles:u, 50.00%; +50.00%)"), "{svg}");
         assert!(svg.contains("prog.c:3 (5 cycles:u, 50.00%; -50.00%)"), "{svg}");
+    }
+
+    #[test]
+    fn the_difference_is_that_of_the_first_event_which_moved() {
+        let (before, after) = ([leaf(PROG, 0x1024)], [leaf(PROG, 0x1004)]);
+        let moved = CorrectedSample { recorded: &before, moved: true, ..sample(1, 5, &after) };
+        let samples = [sample(0, 3, &before), moved];
+        let of = |event| draw(Box::new(FlamegraphDiff::new(event)), &samples);
+        assert!(of(None).contains("prog.c:10 (5 ") && of(None).contains("+100.00%"), "{}", of(None));
+        assert!(of(Some(AttrIx(0))).contains("all (3 cycles:u, 100%)"), "another if it is asked for");
     }
 
     #[test]
