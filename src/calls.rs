@@ -16,14 +16,25 @@ use std::time::{Duration, Instant};
 /// What to record.
 #[derive(Debug)]
 pub struct Wanted {
-    /// The command and its arguments.
-    pub command: Vec<OsString>,
+    /// Whom.
+    pub whom: Whom,
+    /// No longer than this.
+    pub duration: Option<Duration>,
     /// The file to write.
     pub output: PathBuf,
     /// Calls a second and thread.
     pub rate: f64,
     /// Of the random times.
     pub seed: u64,
+}
+
+/// Whom to record.
+#[derive(Debug)]
+pub enum Whom {
+    /// A command with its arguments.
+    Command(Vec<OsString>),
+    /// A process that runs.
+    Process(u32),
 }
 
 /// What a recorder that is killed loses at most.
@@ -45,7 +56,10 @@ pub fn record(wanted: &Wanted) -> anyhow::Result<ExitCode> {
     match sample(wanted) {
         Ok((end, told)) => {
             tell(&told);
-            Ok(ExitCode::from(exit(end)))
+            Ok(ExitCode::from(match wanted.whom {
+                Whom::Command(_) => end.map_or(1, exit),
+                Whom::Process(_) => 0,
+            }))
         }
         Err(Error::Recorder(variance::Error::Start { program, source })) => {
             let code = not_started(source.kind());
@@ -57,10 +71,7 @@ pub fn record(wanted: &Wanted) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn sample(wanted: &Wanted) -> Result<(Change, String), Error> {
-    let Some((name, arguments)) = wanted.command.split_first() else {
-        return Err(io::Error::from(io::ErrorKind::InvalidInput).into());
-    };
+fn sample(wanted: &Wanted) -> Result<(Option<Change>, String), Error> {
     let metrics: Vec<Metric> = counters::metrics().iter().map(metric).collect();
     let cost = Cost::measure(wanted.seed)?;
     let at_cost =
@@ -68,7 +79,7 @@ fn sample(wanted: &Wanted) -> Result<(Change, String), Error> {
     let header = Header {
         version: VERSION,
         writer: format!("skidconv {}", env!("CARGO_PKG_VERSION")),
-        command: wanted.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        command: wanted.whom.words(),
         cost: at_cost(&cost.usual),
         cost_sd: at_cost(&cost.sd),
         metrics,
@@ -78,15 +89,39 @@ fn sample(wanted: &Wanted) -> Result<(Change, String), Error> {
     };
     let slowdown = cost.mean.get(1).map_or(0.0, |cost| *cost) as u64;
     let mut calls = Calls::new(&wanted.output, Line::Header(header));
-    let options = Options { rate: wanted.rate, seed: wanted.seed };
-    let done = Sampler::new(options, slowdown, &mut calls).run(Command::new(name).args(arguments));
+    let options = Options { rate: wanted.rate, seed: wanted.seed, duration: wanted.duration };
+    let sampler = Sampler::new(options, slowdown, &mut calls);
+    let done = match &wanted.whom {
+        Whom::Process(pid) => sampler.attach(*pid),
+        Whom::Command(words) => match words.split_first() {
+            Some((name, arguments)) => sampler.run(Command::new(name).args(arguments)),
+            None => Err(io::Error::from(io::ErrorKind::InvalidInput).into()),
+        },
+    };
     let outcome = done.and_then(|outcome| calls.finish(outcome.end).map(|()| outcome));
     let outcome = outcome.inspect_err(|_| calls.remove())?;
     let mut told = format!("{} calls: {}", calls.number, wanted.output.display());
     if outcome.unwatched > 0 {
         told += &format!("; {} threads were not watched: raise ulimit -n", outcome.unwatched);
     }
+    if outcome.crowded > 0 {
+        told += &format!("; {} threads were not watched: their debug registers are taken", outcome.crowded);
+    }
     Ok((outcome.end, told))
+}
+
+impl Whom {
+    /// The command line.
+    fn words(&self) -> Vec<String> {
+        match self {
+            Whom::Command(words) => words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            Whom::Process(pid) => {
+                let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+                let words = line.strip_suffix(b"\0").unwrap_or(&line).split(|byte| *byte == 0);
+                words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+            }
+        }
+    }
 }
 
 /// Writes what the recorder sees.
@@ -146,8 +181,8 @@ impl Calls {
         done.map_err(|source| Error::Write { path: self.path.clone(), source })
     }
 
-    fn finish(&mut self, end: Change) -> Result<(), Error> {
-        self.line(&Line::End(End { time: time()?, exit: exit(end).into() }))?;
+    fn finish(&mut self, end: Option<Change>) -> Result<(), Error> {
+        self.line(&Line::End(End { time: time()?, exit: end.map(|end| exit(end).into()) }))?;
         self.flush()?;
         self.old.iter_mut().for_each(SetAside::keep);
         Ok(())

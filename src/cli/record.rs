@@ -66,13 +66,13 @@ pub struct Record {
     /// Measure single calls of hot functions instead, for `skidconv variance`
     #[cfg(target_arch = "x86_64")]
     #[arg(long, conflicts_with_all = [
-        "event", "count", "freq", "randomize", "pid", "all_cpus", "duration", "call_graph", "g", "branch_any",
-        "require_pmu", "mmap_pages",
+        "event", "count", "freq", "randomize", "all_cpus", "call_graph", "g", "branch_any", "require_pmu",
+        "mmap_pages",
     ])]
     variance: bool,
     /// With --variance: calls to measure, a second and running thread
     #[cfg(target_arch = "x86_64")]
-    #[arg(long, value_name = "N", default_value_t = 60.0, value_parser = rate)]
+    #[arg(long, value_name = "N", default_value_t = 45.0, value_parser = rate)]
     rate: f64,
     /// The program to run, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
@@ -113,11 +113,16 @@ impl Record {
 
     #[cfg(target_arch = "x86_64")]
     fn of_calls(self) -> Result<Action, &'static str> {
-        if self.command.is_empty() {
-            return Err("no program to measure: name it behind --");
-        }
+        let whom = match self.pid {
+            Some(pid) => crate::calls::Whom::Process(pid),
+            None if self.command.is_empty() => {
+                return Err("nothing to measure: name a program behind --, or a process with -p");
+            }
+            None => crate::calls::Whom::Command(self.command),
+        };
         Ok(Action::RecordCalls(crate::calls::Wanted {
-            command: self.command,
+            whom,
+            duration: self.duration,
             output: self.output.unwrap_or_else(|| "calls.jsonl".into()),
             rate: self.rate,
             seed: self.seed.unwrap_or_else(seed),

@@ -148,8 +148,8 @@ pub struct Lost {
 pub struct End {
     /// When, ns.
     pub time: u64,
-    /// The command's exit code; 128 and the signal's number if one ended it.
-    pub exit: i32,
+    /// The exit code; 128 and the signal's number if one ended it; `None` of a process that goes on.
+    pub exit: Option<i32>,
 }
 
 /// A line of the file.

@@ -138,6 +138,16 @@ pub fn trap(tid: i32) -> io::Result<Option<Trap>> {
     Ok((code == TRAP_PERF).then_some(Trap { data: raw[3], is_late: flags & 1 != 0 }))
 }
 
+/// Whether a signal waits for the thread, which does not block it.
+pub fn is_pending(tid: i32, signal: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    let set = |name: &str| {
+        let text = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        u64::from_str_radix(text.trim(), 16).unwrap_or(0)
+    };
+    set("SigPnd:") & !set("SigBlk:") & 1 << (signal - 1) != 0
+}
+
 fn change(status: i32) -> Change {
     if libc::WIFEXITED(status) {
         return Change::Exited(libc::WEXITSTATUS(status));
@@ -155,8 +165,11 @@ fn change(status: i32) -> Change {
 pub fn wait() -> io::Result<Option<(i32, Change)>> {
     let mut status = 0;
     // SAFETY: the kernel writes the one status that the pointer is to.
-    let tid = checked(unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::WNOHANG) })?;
-    Ok((tid != 0).then(|| (tid, change(status))))
+    match checked(unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::WNOHANG) }) {
+        // nobody is left
+        Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Ok(None),
+        tid => tid.map(|tid| (tid != 0).then(|| (tid, change(status)))),
+    }
 }
 
 /// Waits for this one.

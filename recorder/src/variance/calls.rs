@@ -19,9 +19,9 @@ const PASSING: u32 = 100;
 /// Jumps to its own entry after which a function is left alone.
 const JUMPS: u32 = 8;
 /// Mean ns between samples of what runs: at first, to find functions soon, and later.
-pub const PERIODS: [f64; 2] = [1e6, 20e6];
+pub const PERIODS: [f64; 2] = [1e6, 50e6];
 /// Samples of the first kind.
-const FIRST: u32 = 50;
+const FIRST: u32 = 40;
 
 impl<O: Observer> Sampler<'_, O> {
     pub(super) fn trapped(&mut self, tid: u32, cause: Cause, time: u64) -> Result<(), O::Error> {
@@ -46,7 +46,7 @@ impl<O: Observer> Sampler<'_, O> {
     }
 
     /// All calls of a thread that are being measured have ended without a return.
-    fn lose(&mut self, tid: u32) -> Result<(), O::Error> {
+    pub(super) fn lose(&mut self, tid: u32) -> Result<(), O::Error> {
         let Some(tracee) = self.tracees.get_mut(&tid) else { return Ok(()) };
         let calls = std::mem::take(&mut tracee.calls);
         let _ = tracee.watch();

@@ -5,9 +5,9 @@ use crate::sys::trace;
 use std::hint::black_box;
 
 /// Calls that are enough.
-const CALLS: usize = 150;
-/// Calls a second.
-const RATE: f64 = 2000.0;
+const CALLS: usize = 50;
+/// Calls a second: more than there can be, so that windows follow each other.
+const RATE: f64 = 1e5;
 
 /// What is counted in a sampled call of an empty function: by metric, the lower quartile, as other work on the machine only adds, and the standard deviation as the
 /// interquartile range of a normal distribution gives it. Every further stop during a call costs about the same again.
@@ -22,12 +22,12 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Measures it, in some tenths of a second. Metrics that were not counted cost nothing.
+    /// Measures it, in some hundredths of a second. Metrics that were not counted cost nothing.
     pub fn measure(seed: u64) -> Result<Cost, Error> {
         let pid = trace::fork(work).map_err(Error::Wait)?;
         let mut empty = Empty::default();
         let entry = called as *const () as u64;
-        let options = Options { rate: RATE, seed };
+        let options = Options { rate: RATE, seed, duration: None };
         let sampler = Sampler::new(options, 0, &mut empty);
         let done = sampler.watch(pid, Candidate { entry, end: entry + 64 });
         let _ = trace::kill(pid, libc::SIGKILL);
@@ -47,8 +47,7 @@ extern "C" fn called(x: u64) -> u64 {
 extern "C" fn work() -> ! {
     loop {
         black_box(called(1));
-        // a window is for less than one call
-        for x in 0..20_000 {
+        for x in 0..1000 {
             black_box(x);
         }
     }
