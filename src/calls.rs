@@ -3,12 +3,14 @@
 use crate::command::{code, not_started, tell};
 use skidconv::variance::code::Code;
 use skidconv::variance::recording::{self, End, Header, Line, Lost, Metric, Sample, Thread, VERSION};
+use skidconv_recorder::output::is_stdout;
 use skidconv_recorder::set_aside::SetAside;
 use skidconv_recorder::sys::{Clock, now, trace::Change};
 use skidconv_recorder::variance::{self, Call, Candidate, Cost, Observer, Options, Sampler, Stop, counters};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -94,7 +96,14 @@ fn sample(wanted: &Wanted) -> Result<(Option<Change>, String), Error> {
     let done = match &wanted.whom {
         Whom::Process(pid) => sampler.attach(*pid),
         Whom::Command(words) => match words.split_first() {
-            Some((name, arguments)) => sampler.run(Command::new(name).args(arguments)),
+            Some((name, arguments)) => {
+                let mut command = Command::new(name);
+                if is_stdout(&wanted.output) {
+                    // the standard output is the recording's
+                    command.stdout(io::stderr().as_fd().try_clone_to_owned()?);
+                }
+                sampler.run(command.args(arguments))
+            }
             None => Err(io::Error::from(io::ErrorKind::InvalidInput).into()),
         },
     };
@@ -155,7 +164,11 @@ impl Calls {
 
     fn create(&mut self) -> io::Result<()> {
         self.old = Some(SetAside::at(&self.path)?);
-        let mut output = BufWriter::with_capacity(1 << 16, File::create(&self.path)?);
+        let file = match is_stdout(&self.path) {
+            true => File::from(io::stdout().as_fd().try_clone_to_owned()?),
+            false => File::create(&self.path)?,
+        };
+        let mut output = BufWriter::with_capacity(1 << 16, file);
         write(&mut output, &self.header)?;
         self.output = Some(output);
         Ok(())
