@@ -2,11 +2,13 @@
 
 use crate::command::{code, not_started, tell};
 use skidconv::variance::code::Code;
-use skidconv::variance::recording::{self, End, Header, Line, Lost, Metric, Sample, Thread, VERSION};
+use skidconv::variance::recording::{self, Cost, End, Header, Line, Lost, Metric, Sample, Thread, VERSION};
 use skidconv_recorder::output::is_stdout;
 use skidconv_recorder::set_aside::SetAside;
 use skidconv_recorder::sys::{Clock, now, trace::Change};
-use skidconv_recorder::variance::{self, Call, Candidate, Cost, Observer, Options, Sampler, Stop, counters};
+use skidconv_recorder::variance::{
+    self, Call, Candidate, Observer, Options, Outcome, Sampler, Stop, Stops, counters,
+};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -75,21 +77,21 @@ pub fn record(wanted: &Wanted) -> anyhow::Result<ExitCode> {
 
 fn sample(wanted: &Wanted) -> Result<(Option<Change>, String), Error> {
     let metrics: Vec<Metric> = counters::metrics().iter().map(metric).collect();
-    let cost = Cost::measure(wanted.seed)?;
-    let at_cost =
-        |values: &[f64]| (0..metrics.len()).map(|ix| values.get(ix).copied().unwrap_or(0.0)).collect();
+    let cost = variance::Cost::measure(wanted.seed)?;
+    let stops = |ix: usize| cost.0.get(ix).copied().unwrap_or_default();
+    let before = told(&metrics, stops);
     let header = Header {
         version: VERSION,
         writer: format!("skidconv {}", env!("CARGO_PKG_VERSION")),
         command: wanted.whom.words(),
-        cost: at_cost(&cost.usual),
-        cost_sd: at_cost(&cost.sd),
-        metrics,
+        cost: before.cost.clone(),
+        cost_sd: before.cost_sd.clone(),
+        metrics: metrics.clone(),
         rate: wanted.rate,
         seed: wanted.seed,
         start: time()?,
     };
-    let slowdown = cost.mean.get(1).map_or(0.0, |cost| *cost) as u64;
+    let slowdown = stops(1).mean as u64;
     let mut calls = Calls::new(&wanted.output, Line::Header(header));
     let options = Options { rate: wanted.rate, seed: wanted.seed, duration: wanted.duration };
     let sampler = Sampler::new(options, slowdown, &mut calls);
@@ -107,16 +109,20 @@ fn sample(wanted: &Wanted) -> Result<(Option<Change>, String), Error> {
             None => Err(io::Error::from(io::ErrorKind::InvalidInput).into()),
         },
     };
-    let outcome = done.and_then(|outcome| calls.finish(outcome.end).map(|()| outcome));
+    let measured = |outcome: &Outcome| {
+        let of = |ix: usize| outcome.stops.and_then(|of| of.get(ix).copied()).unwrap_or_else(|| stops(ix));
+        outcome.stops.map(|_| told(&metrics, of))
+    };
+    let outcome = done.and_then(|outcome| calls.finish(outcome.end, measured(&outcome)).map(|()| outcome));
     let outcome = outcome.inspect_err(|_| calls.remove())?;
-    let mut told = format!("{} calls: {}", calls.number, wanted.output.display());
+    let mut text = format!("{} calls: {}", calls.number, wanted.output.display());
     if outcome.unwatched > 0 {
-        told += &format!("; {} threads were not watched: raise ulimit -n", outcome.unwatched);
+        text += &format!("; {} threads were not watched: raise ulimit -n", outcome.unwatched);
     }
     if outcome.crowded > 0 {
-        told += &format!("; {} threads were not watched: their debug registers are taken", outcome.crowded);
+        text += &format!("; {} threads were not watched: their debug registers are taken", outcome.crowded);
     }
-    Ok((outcome.end, told))
+    Ok((outcome.end, text))
 }
 
 impl Whom {
@@ -194,7 +200,8 @@ impl Calls {
         done.map_err(|source| Error::Write { path: self.path.clone(), source })
     }
 
-    fn finish(&mut self, end: Option<Change>) -> Result<(), Error> {
+    fn finish(&mut self, end: Option<Change>, cost: Option<Cost>) -> Result<(), Error> {
+        cost.map_or(Ok(()), |cost| self.line(&Line::Cost(cost)))?;
         self.line(&Line::End(End { time: time()?, exit: end.map(|end| exit(end).into()) }))?;
         self.flush()?;
         self.old.iter_mut().for_each(SetAside::keep);
@@ -263,6 +270,16 @@ impl Observer for Calls {
     fn lost(&mut self, tid: u32, context: u32) -> Result<(), Error> {
         let Some(&(function, context)) = self.begun.get(context as usize) else { return Ok(()) };
         self.line(&Line::Lost(Lost { tid, function, context }))
+    }
+}
+
+/// Times have a mean; what is counted in whole events has a usual value.
+fn told(metrics: &[Metric], stops: impl Fn(usize) -> Stops) -> Cost {
+    let is_time = |ix: usize| metrics[ix].unit == "ns";
+    let cost = |ix| if is_time(ix) { stops(ix).mean } else { stops(ix).usual };
+    Cost {
+        cost: (0..metrics.len()).map(cost).collect(),
+        cost_sd: (0..metrics.len()).map(|ix| stops(ix).sd).collect(),
     }
 }
 

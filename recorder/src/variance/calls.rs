@@ -37,12 +37,41 @@ impl<O: Observer> Sampler<'_, O> {
 
     /// The thread goes on after a stop that began at `time`.
     fn go_on(&mut self, tid: u32, time: u64) {
+        self.account(tid, time);
+        let _ = trace::resume(tid as i32, 0);
+    }
+
+    /// It goes on for one instruction, if that can be: how long this takes is what a stop costs.
+    fn step(&mut self, tid: u32, time: u64) {
+        let ran = self.tracees.get(&tid).and_then(|tracee| tracee.counters.ran().ok());
+        self.account(tid, time);
+        let begins = clock();
+        if trace::step(tid as i32).is_err() {
+            let _ = trace::resume(tid as i32, 0);
+        } else if let Some(tracee) = self.tracees.get_mut(&tid) {
+            tracee.stepping = ran.zip(Some(begins));
+        }
+    }
+
+    /// Whether a thread stands still after a step.
+    pub(super) fn stepped(&mut self, tid: u32, time: u64) -> bool {
+        let Some(tracee) = self.tracees.get_mut(&tid) else { return false };
+        let Some(before) = tracee.stepping.take().filter(|_| trace::is_step(tid as i32)) else {
+            return false;
+        };
+        if let Ok(after) = tracee.counters.ran() {
+            self.steps.push(after.saturating_sub(before.0), time.saturating_sub(before.1));
+        }
+        self.go_on(tid, time);
+        true
+    }
+
+    fn account(&mut self, tid: u32, time: u64) {
         if let Some(tracee) = self.tracees.get_mut(&tid) {
             tracee.calls.iter_mut().for_each(|call| call.stops += 1);
             tracee.stopped += clock().saturating_sub(time);
             tracee.stops += 1;
         }
-        let _ = trace::resume(tid as i32, 0);
     }
 
     /// All calls of a thread that are being measured have ended without a return.
@@ -153,7 +182,10 @@ impl<O: Observer> Sampler<'_, O> {
         let Some(call) = tracee.calls.pop() else { return self.pass(tid, 0) };
         let _ = tracee.watch();
         let (pid, stopped) = (tracee.pid, tracee.stopped);
-        self.go_on(tid, time);
+        match tracee.calls.is_empty() && self.steps.is_due() {
+            true => self.step(tid, time),
+            false => self.go_on(tid, time),
+        }
         let Some((after, start)) = after.ok().zip(call.before.first().copied().flatten()) else {
             return self.observer.lost(tid, call.context);
         };

@@ -20,7 +20,7 @@
 //! 60 with twice as many samples of what runs.
 //!
 //! What every stop costs inside a call (the way back into the program and the exception that ends it) is measured beforehand
-//! with a function that does nothing: see [`Cost`].
+//! with a function that does nothing, see [`Cost`], and while the program runs with single steps, see [`steps`].
 
 mod attach;
 mod calls;
@@ -29,11 +29,12 @@ mod cost;
 pub mod frames;
 pub mod plan;
 mod sampler;
+mod steps;
 mod threads;
 mod tracee;
 mod windows;
 
-pub use cost::Cost;
+pub use cost::{Cost, Stops};
 pub use counters::{Metric, Values};
 pub use sampler::Sampler;
 
@@ -119,7 +120,7 @@ pub trait Observer {
 }
 
 /// How it went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     /// How the process ended; `None` if it goes on.
     pub end: Option<Change>,
@@ -127,6 +128,8 @@ pub struct Outcome {
     pub unwatched: u32,
     /// Threads that could not be followed, as there were no debug registers left.
     pub crowded: u32,
+    /// What stops took of the wall's time and of the thread's, if enough were measured.
+    pub stops: Option<[Stops; 2]>,
 }
 
 /// Why nothing is measured, or no more.

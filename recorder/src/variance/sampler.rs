@@ -4,6 +4,7 @@
 //! comes to a process that runs, and leaves one, is in [`super::attach`].
 
 use super::plan::Random;
+use super::steps::Steps;
 use super::tracee::Tracee;
 use super::windows::Due;
 use super::{Candidate, Error, Observer, Options, Outcome};
@@ -22,7 +23,7 @@ pub struct Sampler<'a, O> {
     pub(super) observer: &'a mut O,
     pub(super) random: Random,
     /// ns of the thread's time that a stop costs.
-    pub(super) slowdown: u64,
+    pub(super) steps: Steps,
     pub(super) tracees: HashMap<u32, Tracee>,
     pub(super) memories: HashMap<u32, Rc<Memory>>,
     pub(super) due: BinaryHeap<Reverse<(u64, u32, Due)>>,
@@ -59,7 +60,7 @@ where
             options,
             observer,
             random: Random(options.seed),
-            slowdown,
+            steps: Steps::new(slowdown),
             tracees: HashMap::new(),
             memories: HashMap::new(),
             due: BinaryHeap::new(),
@@ -166,7 +167,12 @@ where
     fn outcome(&mut self) -> Result<Outcome, O::Error> {
         let tids: Vec<u32> = self.tracees.keys().copied().collect();
         tids.into_iter().try_for_each(|tid| self.lose(tid))?;
-        Ok(Outcome { end: self.end, unwatched: self.unwatched, crowded: self.crowded })
+        Ok(Outcome {
+            end: self.end,
+            unwatched: self.unwatched,
+            crowded: self.crowded,
+            stops: self.steps.stops(),
+        })
     }
 
     /// Does what is due; how long there is nothing to do then.

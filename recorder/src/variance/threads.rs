@@ -49,6 +49,7 @@ impl<O: Observer> Sampler<'_, O> {
                 match cause {
                     Some((cause, false)) => return self.trapped(tid, cause, time),
                     Some((_, true)) => {}
+                    None if self.stepped(tid, time) => return Ok(()),
                     None => return self.pass(tid, libc::SIGTRAP),
                 }
             }

@@ -126,6 +126,8 @@ pub struct Tracee {
     pub stopped: u64,
     /// How often the tool stopped it.
     pub stops: u64,
+    /// How long it had run and what time it was, ns, before the single step that it takes.
+    pub stepping: Option<(u64, u64)>,
     /// Clock samples so far.
     pub samples: u32,
 }
@@ -165,6 +167,7 @@ impl Tracee {
             plans: HashMap::new(),
             stopped: 0,
             stops: 0,
+            stepping: None,
             samples: 0,
         })
     }
