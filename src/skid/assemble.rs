@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::classes::Classes;
+use super::core::WIDTH;
 use super::folded::Folded;
 use super::hold::{Reporting, TimeSamples};
 use super::likelihood::{Model, Observation};
@@ -59,7 +60,8 @@ pub fn model(
     region.nodes.iter_mut().for_each(|n| n.fused &= reporting::fuses(program, reporting, n));
     let events = retired.iter().map(|e| observation(&region, e)).collect();
     let time = time.map(|t| TimeSamples { cycles: t.at(&region), period: t.period });
-    Model { region, events, time, reporting }
+    let ideal = vec![1.0 / f64::from(WIDTH); region.nodes.len()];
+    Model { region, events, time, reporting, ideal }
 }
 
 fn observation(region: &Region, event: &Folded) -> Observation {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::operands::Operands;
 use super::region::Node;
 use crate::code::{Flow, FunctionIx, Kind, Program};
 
@@ -58,6 +59,7 @@ impl Classes {
             fused,
             fed: false,
             chosen: false,
+            operands: Operands::of(inst),
             transfers,
             predicted,
         }

@@ -44,6 +44,8 @@ pub struct Model {
     pub time: Option<TimeSamples>,
     /// What the interrupt reports.
     pub reporting: Reporting,
+    /// Cycles for which each node would hold the head if nothing stalled it ([`schedule`](super::schedule)).
+    pub ideal: Vec<f64>,
 }
 
 /// Everything that follows from parameters and a skid.

@@ -6,6 +6,7 @@ mod expectation;
 use std::ops::Range;
 
 use super::components::Components;
+use super::operands::Operands;
 use crate::code::{FunctionIx, Kind};
 
 /// An instruction.
@@ -33,6 +34,8 @@ pub struct Node {
     pub chosen: bool,
     /// It reads what a load before it in its block read.
     pub fed: bool,
+    /// The values that it needs and makes.
+    pub operands: Operands,
     /// It is a branch, call or return.
     pub transfers: bool,
     /// It is a transfer that may go more than one way.

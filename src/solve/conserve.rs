@@ -29,7 +29,15 @@ pub struct Belief {
 /// Flow conservation alone.
 pub const FLOW: Belief = Belief { dispersion: 5.0, prior: 4.5, timed: false };
 /// Flow conservation and time. Samples count for little inside a loop, for they stand where time was spent.
-pub const TIMED: Belief = Belief { dispersion: 250.0, prior: 2.0, timed: true };
+pub const TIMED: Belief = Belief { dispersion: 1000.0, prior: 1.2, timed: true };
+
+impl Belief {
+    /// Samples that stand where they arose are believed, whatever time has to say.
+    fn of(self, model: &Model) -> Belief {
+        let dispersion = if model.counted().exact { FLOW.dispersion } else { self.dispersion };
+        Belief { dispersion, ..self }
+    }
+}
 
 /// Standard deviation of the prior on log rates of roots, around what their samples say.
 const ROOT_PRIOR: f64 = 5.0;
@@ -63,6 +71,7 @@ impl<'a> Conservation<'a> {
         let start = feasible(model, &mut circulation, &blocks, logits);
         let mut expected = model.region.expectation();
         expected.extend(&start[expected.len()..]);
+        let belief = belief.of(model);
         let total = samples.iter().sum();
         let nests = Nests::new(&model.region, &samples);
         (Conservation { model, circulation, blocks, total, expected, nests, belief }, start)
@@ -102,7 +111,7 @@ impl Conservation<'_> {
         rates.blocks.iter_mut().for_each(|e| *e *= events);
         let holds = Holds::measure(region, &rates, Some(time), self.model.reporting);
         let mut residuals = limits::residuals(region, &rates, &holds, time.period);
-        residuals.extend(pace::residuals(region, &rates, &holds, time.period));
+        residuals.extend(pace::residuals(region, &self.model.ideal, &rates, &holds, time.period));
         residuals
     }
 }

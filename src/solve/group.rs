@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::answer::Evidence;
-use super::conserve::{FLOW, TIMED, conserve};
+use super::conserve::{FLOW, conserve};
 use super::solver::Solver;
+use super::timed::timed;
 use crate::code::{FunctionIx, Program};
 use crate::skid::assemble;
 use crate::skid::circulation::probabilities;
@@ -91,7 +92,7 @@ impl Workshop<'_> {
         let mut alone = Alone::default();
         functions.iter().for_each(|&f| self.look_at(f, &mut alone));
         let hot = assemble::hot(self.program, &functions, &alone.weight, self.total);
-        let model = self.model(&functions, &|f, b| hot.contains(&(f, b)));
+        let mut model = self.model(&functions, &|f, b| hot.contains(&(f, b)));
         if model.region.nodes.is_empty() {
             return None;
         }
@@ -99,7 +100,7 @@ impl Workshop<'_> {
         let rates = Circulation::new(&model.region).rates(&model.region, &flow, model.total())?;
         let free = model.region.freedom();
         let observed = model.time.is_some() && self.solver.uses_time();
-        let timed = if observed { conserve(&model, &flow[..free], TIMED) } else { None };
+        let timed = if observed { timed(&mut model, &flow[..free], &rates) } else { None };
         Some(Group { functions, model, flow, rates, timed })
     }
 

@@ -40,6 +40,7 @@ pub mod descend;
 mod laplace;
 mod floor;
 mod settle;
+mod timed;
 mod whole;
 
 pub use answer::{Answer, Evidence, Known, Settings, Solved};

@@ -92,7 +92,7 @@ impl<'a> Posterior<'a> {
             let (rates, holds) = (&prediction.rates, &prediction.holds);
             residuals.extend(holds.deviations(region, rates, time.period, self.trust.spread));
             residuals.extend(limits::residuals(region, rates, holds, time.period));
-            residuals.extend(pace::residuals(region, rates, holds, time.period));
+            residuals.extend(pace::residuals(region, &self.model.ideal, rates, holds, time.period));
         }
         residuals.extend(self.nests.residuals(region, &prediction.rates, self.model.events[0].period));
         let free = region.freedom();

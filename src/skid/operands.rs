@@ -1,0 +1,57 @@
+//! What an instruction waits for, and what waits for it.
+
+use crate::code::{Address, Inst, Kind, Registers};
+
+/// Values that pass from one instruction to the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Operands {
+    /// Registers whose values it needs.
+    pub reads: Registers,
+    /// Registers whose values it makes.
+    pub writes: Registers,
+    /// Its memory operand.
+    pub memory: Option<Address>,
+}
+
+impl Operands {
+    /// Those of `inst`. Pushes, pops, calls and returns do not wait for the stack pointer, which cores keep track of where
+    /// they decode; nor does an exclusive or of a register with itself for its value.
+    pub fn of(inst: &Inst) -> Operands {
+        let (mut reads, mut writes) = (inst.reads.0, inst.writes.0);
+        let implicit = inst.memory.is_none() && (inst.loads || inst.stores);
+        if implicit || matches!(inst.kind, Kind::Call | Kind::Return) {
+            reads &= !Registers::STACK.0;
+            writes &= !Registers::STACK.0;
+        }
+        let values = |set: u64| set & !Registers::FLAGS.0;
+        if inst.mnemonic.contains("xor") && !inst.loads && values(reads) == values(writes) {
+            reads &= !values(writes);
+        }
+        Operands { reads: Registers(reads), writes: Registers(writes), memory: inst.memory }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::{Bitness, decode};
+
+    fn of(bytes: &[u8]) -> Operands {
+        Operands::of(&decode(Bitness::Bits64, 0, bytes).unwrap())
+    }
+
+    #[test]
+    fn clearing_a_register_waits_for_nothing() {
+        let (eax, ecx) = (Registers::general(0), Registers::general(1));
+        assert_eq!(of(&[0x31, 0xc0]).reads, Registers::default()); // xor eax, eax
+        assert_eq!(of(&[0x31, 0xc8]).reads, eax.or(ecx)); // xor eax, ecx
+        assert_ne!(of(&[0x31, 0xc0]).writes.0 & eax.0, 0);
+    }
+
+    #[test]
+    fn the_stack_pointer_of_a_push_is_no_dependence() {
+        assert_eq!(of(&[0x50]).reads, Registers::general(0)); // push rax
+        assert_eq!(of(&[0x50]).writes.0 & Registers::STACK.0, 0);
+        assert_ne!(of(&[0x48, 0x83, 0xec, 0x08]).writes.0 & Registers::STACK.0, 0); // sub rsp, 8
+    }
+}
