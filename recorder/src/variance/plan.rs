@@ -10,8 +10,8 @@
 //!
 //! What a stop takes from a window is only known on average, and is measured again and again while the program runs (see
 //! [`super::steps`]). Calls that are not much longer than it (some 20 µs) are at a disadvantage beside longer ones of the same
-//! function all the same. A window that would hold more than 32 calls is closed after four; this concerns functions that are
-//! called every 3 µs or more often. There calls behind pauses, and long ones, are preferred. A linear search over keys that
+//! function all the same. A window that would hold more than 32 calls, or did hold 64, is closed after four; this concerns
+//! functions that are called every 3 µs or more often. There calls behind pauses, and long ones, are preferred. A linear search over keys that
 //! move slowly, whose steps each call counted itself, on a machine with four to five times the work it has processors for,
 //! three runs each; true calls from the first to the last twentieth, the mean of those sampled and the number estimated,
 //! beside the truth:
@@ -74,6 +74,9 @@ pub struct Plan {
     opened: u32,
     /// Seconds, in all, that windows were opened too late.
     late: f64,
+    /// Windows for [`MANY`] calls that have ended, and those of them that were full.
+    long: u32,
+    full: u32,
 }
 
 /// Which part of `rate` calls a second, over all `plans`, is for `plan`: what functions that are called rarely, or are not
@@ -123,7 +126,9 @@ impl Plan {
     pub fn window(&self, rate: f64) -> Window {
         let per_second = self.per_second();
         let length = (WANTED / per_second).clamp(SHORTEST, LONGEST);
-        let most = if per_second * length > SEVERAL { FEW } else { MANY };
+        // where calls are short beside a stop, that many seem to take time of their own
+        let is_full = 2 * self.full > self.long;
+        let most = if is_full || per_second * length > SEVERAL { FEW } else { MANY };
         let calls = (per_second * length).min(f64::from(most));
         let least = if self.is_silent() { 9.0 * length } else { length };
         let gap = (calls / rate - length - self.late()).max(least);
@@ -138,7 +143,9 @@ impl Plan {
     }
 
     /// A window has ended.
-    pub fn closed(&mut self, calls: u32, seconds: f64) {
+    pub fn closed(&mut self, window: Window, calls: u32, seconds: f64) {
+        self.long += u32::from(window.most == MANY);
+        self.full += u32::from(calls >= MANY);
         self.calls += u64::from(calls);
         self.open += seconds.max(0.0);
     }
@@ -172,7 +179,7 @@ mod tests {
             taken.extend((first..first + calls).map(|ix| (ix, plan.weight(window))));
             let end =
                 if calls == window.most as usize { starts[first + calls - 1] } else { at + window.length };
-            plan.closed(calls as u32, end - at);
+            plan.closed(window, calls as u32, end - at);
             at = end;
         }
         taken

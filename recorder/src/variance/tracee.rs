@@ -203,7 +203,7 @@ impl Tracee {
         let _ = self.entries[register].disable();
         let seconds = self.ran(&open, slowdown) as f64 * 1e-9;
         if let Some(planned) = self.plans.get_mut(&open.entry) {
-            planned.plan.closed(open.calls, seconds.min(1e6));
+            planned.plan.closed(open.window, open.calls, seconds.min(1e6));
         }
     }
 
