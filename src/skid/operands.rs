@@ -15,7 +15,8 @@ pub struct Operands {
 
 impl Operands {
     /// Those of `inst`. Pushes, pops, calls and returns do not wait for the stack pointer, which cores keep track of where
-    /// they decode; nor does an exclusive or of a register with itself for its value.
+    /// they decode; nor does an exclusive or of a register with itself for its value, nor a load for
+    /// what it overwrites.
     pub fn of(inst: &Inst) -> Operands {
         let (mut reads, mut writes) = (inst.reads.0, inst.writes.0);
         let implicit = inst.memory.is_none() && (inst.loads || inst.stores);
@@ -26,6 +27,10 @@ impl Operands {
         let values = |set: u64| set & !Registers::FLAGS.0;
         if inst.mnemonic.contains("xor") && !inst.loads && values(reads) == values(writes) {
             reads &= !values(writes);
+        }
+        if let (Kind::Move, true, Some(from)) = (inst.kind, inst.loads, inst.memory.filter(|m| !m.opaque)) {
+            let general = |register: Option<u8>| register.map_or(0, |r| Registers::general(r).0);
+            reads = general(from.base) | general(from.index.map(|i| i.0));
         }
         Operands { reads: Registers(reads), writes: Registers(writes), memory: inst.memory }
     }
@@ -46,6 +51,14 @@ mod tests {
         assert_eq!(of(&[0x31, 0xc0]).reads, Registers::default()); // xor eax, eax
         assert_eq!(of(&[0x31, 0xc8]).reads, eax.or(ecx)); // xor eax, ecx
         assert_ne!(of(&[0x31, 0xc0]).writes.0 & eax.0, 0);
+    }
+
+    #[test]
+    fn a_load_waits_for_its_address_alone() {
+        assert_eq!(of(&[0x8b, 0x16]).reads, Registers::general(6)); // mov edx, [rsi]
+        let both = Registers::general(6).or(Registers::general(2));
+        assert_eq!(of(&[0x03, 0x16]).reads.and(both), both); // add edx, [rsi]
+        assert_eq!(of(&[0x89, 0x16]).reads.and(both), both); // mov [rsi], edx
     }
 
     #[test]
