@@ -10,14 +10,14 @@
 //!
 //! What a stop takes from a window is only known on average, and is measured again and again while the program runs (see
 //! [`super::steps`]). Calls that are not much longer than it (some 20 µs) are at a disadvantage beside longer ones of the same
-//! function all the same. A window that would hold more than 32 calls, or did hold 64, is closed after four; this concerns
-//! functions that are called every 3 µs or more often. There calls behind pauses, and long ones, are preferred. A linear search over keys that
-//! move slowly, whose steps each call counted itself, on a machine with four to five times the work it has processors for,
-//! three runs each; true calls from the first to the last twentieth, the mean of those sampled and the number estimated,
+//! function all the same. A window that would hold more than 16 calls, or did hold 32, is closed after four; this concerns
+//! functions that are called every 6 µs or more often. There calls behind pauses, and long ones, are preferred. A linear
+//! search over keys that move slowly, whose steps each call counted itself, on a machine with four to five times the work it
+//! has processors for, two or three runs each; true calls from the first to the last twentieth, the mean of those sampled and the number estimated,
 //! beside the truth:
 //!
 //! ```text
-//! 1 to 7 µs:  1.03–1.16, 0.37–0.49    20 to 600 µs:   0.96–1.02, 0.70–0.74
+//! 1 to 11 µs: 1.10–1.14, 0.35         20 to 600 µs:   0.96–1.02, 0.70–0.74
 //! 5 to 45 µs: 0.97–1.09, 0.52–0.58    200 to 5000 µs: 0.99–1.03, 1.06
 //! ```
 //!
@@ -28,9 +28,9 @@
 /// Calls taken in one window of a function that is called so often that no window is short enough.
 const FEW: u32 = 4;
 /// Calls expected in one window of any other function at most.
-const SEVERAL: f64 = 32.0;
+const SEVERAL: f64 = 16.0;
 /// Calls taken in one window of such a function.
-const MANY: u32 = 64;
+const MANY: u32 = 32;
 /// Calls that a window is made for.
 const WANTED: f64 = 0.5;
 /// Seconds. Switching a breakpoint on takes some microseconds.
