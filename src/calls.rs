@@ -2,13 +2,17 @@
 
 use crate::command::{code, not_started, tell};
 use skidconv::variance::code::Code;
-use skidconv::variance::recording::{self, End, Header, Line, Lost, Metric, Sample, Thread, VERSION};
+use skidconv::variance::recording::{self, Cost, End, Header, Line, Lost, Metric, Sample, Thread, VERSION};
+use skidconv_recorder::output::is_stdout;
 use skidconv_recorder::set_aside::SetAside;
 use skidconv_recorder::sys::{Clock, now, trace::Change};
-use skidconv_recorder::variance::{self, Call, Candidate, Cost, Observer, Options, Sampler, Stop, counters};
+use skidconv_recorder::variance::{
+    self, Call, Candidate, Observer, Options, Outcome, Sampler, Stop, Stops, counters,
+};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -16,14 +20,25 @@ use std::time::{Duration, Instant};
 /// What to record.
 #[derive(Debug)]
 pub struct Wanted {
-    /// The command and its arguments.
-    pub command: Vec<OsString>,
+    /// Whom.
+    pub whom: Whom,
+    /// No longer than this.
+    pub duration: Option<Duration>,
     /// The file to write.
     pub output: PathBuf,
     /// Calls a second and thread.
     pub rate: f64,
     /// Of the random times.
     pub seed: u64,
+}
+
+/// Whom to record.
+#[derive(Debug)]
+pub enum Whom {
+    /// A command with its arguments.
+    Command(Vec<OsString>),
+    /// A process that runs.
+    Process(u32),
 }
 
 /// What a recorder that is killed loses at most.
@@ -45,7 +60,10 @@ pub fn record(wanted: &Wanted) -> anyhow::Result<ExitCode> {
     match sample(wanted) {
         Ok((end, told)) => {
             tell(&told);
-            Ok(ExitCode::from(exit(end)))
+            Ok(ExitCode::from(match wanted.whom {
+                Whom::Command(_) => end.map_or(1, exit),
+                Whom::Process(_) => 0,
+            }))
         }
         Err(Error::Recorder(variance::Error::Start { program, source })) => {
             let code = not_started(source.kind());
@@ -57,36 +75,68 @@ pub fn record(wanted: &Wanted) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn sample(wanted: &Wanted) -> Result<(Change, String), Error> {
-    let Some((name, arguments)) = wanted.command.split_first() else {
-        return Err(io::Error::from(io::ErrorKind::InvalidInput).into());
-    };
+fn sample(wanted: &Wanted) -> Result<(Option<Change>, String), Error> {
     let metrics: Vec<Metric> = counters::metrics().iter().map(metric).collect();
-    let cost = Cost::measure(wanted.seed)?;
-    let at_cost =
-        |values: &[f64]| (0..metrics.len()).map(|ix| values.get(ix).copied().unwrap_or(0.0)).collect();
+    let cost = variance::Cost::measure(wanted.seed)?;
+    let stops = |ix: usize| cost.0.get(ix).copied().unwrap_or_default();
+    let before = told(&metrics, stops);
     let header = Header {
         version: VERSION,
         writer: format!("skidconv {}", env!("CARGO_PKG_VERSION")),
-        command: wanted.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        cost: at_cost(&cost.usual),
-        cost_sd: at_cost(&cost.sd),
-        metrics,
+        command: wanted.whom.words(),
+        cost: before.cost.clone(),
+        cost_sd: before.cost_sd.clone(),
+        metrics: metrics.clone(),
         rate: wanted.rate,
         seed: wanted.seed,
         start: time()?,
     };
-    let slowdown = cost.mean.get(1).map_or(0.0, |cost| *cost) as u64;
+    let slowdown = stops(1).mean as u64;
     let mut calls = Calls::new(&wanted.output, Line::Header(header));
-    let options = Options { rate: wanted.rate, seed: wanted.seed };
-    let done = Sampler::new(options, slowdown, &mut calls).run(Command::new(name).args(arguments));
-    let outcome = done.and_then(|outcome| calls.finish(outcome.end).map(|()| outcome));
+    let options = Options { rate: wanted.rate, seed: wanted.seed, duration: wanted.duration };
+    let sampler = Sampler::new(options, slowdown, &mut calls);
+    let done = match &wanted.whom {
+        Whom::Process(pid) => sampler.attach(*pid),
+        Whom::Command(words) => match words.split_first() {
+            Some((name, arguments)) => {
+                let mut command = Command::new(name);
+                if is_stdout(&wanted.output) {
+                    // the standard output is the recording's
+                    command.stdout(io::stderr().as_fd().try_clone_to_owned()?);
+                }
+                sampler.run(command.args(arguments))
+            }
+            None => Err(io::Error::from(io::ErrorKind::InvalidInput).into()),
+        },
+    };
+    let measured = |outcome: &Outcome| {
+        let of = |ix: usize| outcome.stops.and_then(|of| of.get(ix).copied()).unwrap_or_else(|| stops(ix));
+        outcome.stops.map(|_| told(&metrics, of))
+    };
+    let outcome = done.and_then(|outcome| calls.finish(outcome.end, measured(&outcome)).map(|()| outcome));
     let outcome = outcome.inspect_err(|_| calls.remove())?;
-    let mut told = format!("{} calls: {}", calls.number, wanted.output.display());
+    let mut text = format!("{} calls: {}", calls.number, wanted.output.display());
     if outcome.unwatched > 0 {
-        told += &format!("; {} threads were not watched: raise ulimit -n", outcome.unwatched);
+        text += &format!("; {} threads were not watched: raise ulimit -n", outcome.unwatched);
     }
-    Ok((outcome.end, told))
+    if outcome.crowded > 0 {
+        text += &format!("; {} threads were not watched: their debug registers are taken", outcome.crowded);
+    }
+    Ok((outcome.end, text))
+}
+
+impl Whom {
+    /// The command line.
+    fn words(&self) -> Vec<String> {
+        match self {
+            Whom::Command(words) => words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            Whom::Process(pid) => {
+                let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+                let words = line.strip_suffix(b"\0").unwrap_or(&line).split(|byte| *byte == 0);
+                words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+            }
+        }
+    }
 }
 
 /// Writes what the recorder sees.
@@ -120,7 +170,11 @@ impl Calls {
 
     fn create(&mut self) -> io::Result<()> {
         self.old = Some(SetAside::at(&self.path)?);
-        let mut output = BufWriter::with_capacity(1 << 16, File::create(&self.path)?);
+        let file = match is_stdout(&self.path) {
+            true => File::from(io::stdout().as_fd().try_clone_to_owned()?),
+            false => File::create(&self.path)?,
+        };
+        let mut output = BufWriter::with_capacity(1 << 16, file);
         write(&mut output, &self.header)?;
         self.output = Some(output);
         Ok(())
@@ -146,8 +200,9 @@ impl Calls {
         done.map_err(|source| Error::Write { path: self.path.clone(), source })
     }
 
-    fn finish(&mut self, end: Change) -> Result<(), Error> {
-        self.line(&Line::End(End { time: time()?, exit: exit(end).into() }))?;
+    fn finish(&mut self, end: Option<Change>, cost: Option<Cost>) -> Result<(), Error> {
+        cost.map_or(Ok(()), |cost| self.line(&Line::Cost(cost)))?;
+        self.line(&Line::End(End { time: time()?, exit: end.map(|end| exit(end).into()) }))?;
         self.flush()?;
         self.old.iter_mut().for_each(SetAside::keep);
         Ok(())
@@ -215,6 +270,16 @@ impl Observer for Calls {
     fn lost(&mut self, tid: u32, context: u32) -> Result<(), Error> {
         let Some(&(function, context)) = self.begun.get(context as usize) else { return Ok(()) };
         self.line(&Line::Lost(Lost { tid, function, context }))
+    }
+}
+
+/// Times have a mean; what is counted in whole events has a usual value.
+fn told(metrics: &[Metric], stops: impl Fn(usize) -> Stops) -> Cost {
+    let is_time = |ix: usize| metrics[ix].unit == "ns";
+    let cost = |ix| if is_time(ix) { stops(ix).mean } else { stops(ix).usual };
+    Cost {
+        cost: (0..metrics.len()).map(cost).collect(),
+        cost_sd: (0..metrics.len()).map(|ix| stops(ix).sd).collect(),
     }
 }
 

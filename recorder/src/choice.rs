@@ -4,7 +4,7 @@
 //! allowed, in its group if the group fits the counters.
 
 use crate::error::{Error, paranoid};
-use crate::names::{HARDWARE, Precision, Wanted, parse};
+use crate::names::{HARDWARE, Precision, TRACEPOINT, Wanted, parse};
 use crate::periods::Periods;
 use crate::plan::{Callchains, Note, Plan};
 use crate::sys::{Attr, Branches, Clock, Cpu, Event, Fields, Flags, Rate, ReadFormat, Source, Thread};
@@ -44,6 +44,9 @@ pub fn choose(plan: &Plan) -> Result<Choice, Error> {
                 return Err(Error::BadEvent { event: event.name, what });
             }
             let mut attr = attr(plan, &event, rate, several);
+            if event.leads {
+                together(&event, plan, chosen.is_empty(), &mut attr)?;
+            }
             if groups.is_empty() && chosen.is_empty() {
                 attr.flags |= Flags::MMAP | Flags::MMAP2 | Flags::COMM | Flags::COMM_EXEC | Flags::TASK;
             }
@@ -99,6 +102,19 @@ fn available(plan: &Plan, notes: &mut Vec<Note>) -> Result<Vec<Vec<Wanted>>, Err
     Ok(wanted)
 }
 
+/// The first event of the group has samples, which hold the counts of all. The kernel reads no groups of inherited events.
+fn together(event: &Wanted, plan: &Plan, is_first: bool, attr: &mut Attr) -> Result<(), Error> {
+    if plan.randomize.is_some() {
+        let what = "random intervals are drawn for each event: leave :S out".into();
+        return Err(Error::BadEvent { event: event.name.clone(), what });
+    }
+    attr.read_format |= ReadFormat::GROUP;
+    attr.fields |= Fields::READ;
+    attr.flags -= Flags::INHERIT;
+    attr.rate = if is_first { attr.rate } else { Rate::Never };
+    Ok(())
+}
+
 fn attr(plan: &Plan, event: &Wanted, rate: Rate, several: bool) -> Attr {
     let mut attr = Attr { rate, clock: Some(Clock::Monotonic), ..Attr::new(event.source) };
     attr.fields = Fields::IP | Fields::TID | Fields::TIME;
@@ -110,6 +126,8 @@ fn attr(plan: &Plan, event: &Wanted, rate: Rate, several: bool) -> Attr {
     if let Source::Breakpoint { .. } = event.source {
         attr.fields |= Fields::ADDR;
     }
+    // readers look for the fields of a tracepoint there
+    attr.fields.set(Fields::RAW, event.id().0 == TRACEPOINT);
     if event.modes != [false; 3] {
         let [user, kernel, hypervisor] = event.modes;
         attr.flags.set(Flags::EXCLUDE_USER, !user);

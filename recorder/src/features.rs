@@ -11,6 +11,7 @@ use crate::units;
 #[allow(missing_docs)]
 #[repr(u32)]
 pub enum Feature {
+    TracingData = 1,
     BuildId = 2,
     HostName = 3,
     OsRelease = 4,

@@ -15,7 +15,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-const MAGIC: &[u8; 8] = b"PERFILE2";
+/// What both forms of a recording begin with.
+pub const MAGIC: &[u8; 8] = b"PERFILE2";
 const HEADER: u64 = 104;
 /// `PERF_ATTR_SIZE_VER7`: what programs of 2022 know, and as much as is used. They refuse more.
 const ATTR: usize = 128;
@@ -97,11 +98,6 @@ impl DataFile {
     /// The file, to read it again.
     pub fn reader(&self) -> io::Result<File> {
         self.file.try_clone()
-    }
-
-    /// Adds records.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.write_both(bytes, &[])
     }
 
     /// Adds records that are in two places.

@@ -10,6 +10,7 @@
 pub mod plan;
 pub mod names;
 mod units;
+mod tracepoints;
 mod periods;
 mod choice;
 mod open;
@@ -20,7 +21,9 @@ pub mod sys;
 pub mod records;
 mod running;
 pub mod set_aside;
+pub mod output;
 mod file;
+mod stream;
 mod survey;
 mod features;
 mod build_ids;

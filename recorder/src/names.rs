@@ -1,13 +1,17 @@
 //! Events by their names, as `perf list` shows them.
 
 use crate::error::Error;
+use crate::file::Described;
 use crate::sys::{Access, Source};
+use crate::tracepoints::{self, Missing};
 use crate::units;
 
 /// `PERF_TYPE_HARDWARE`
 pub const HARDWARE: u32 = 0;
 /// `PERF_TYPE_SOFTWARE`
 pub const SOFTWARE: u32 = 1;
+/// `PERF_TYPE_TRACEPOINT`
+pub const TRACEPOINT: u32 = 2;
 /// `PERF_TYPE_HW_CACHE`
 pub const CACHE: u32 = 3;
 /// `PERF_TYPE_RAW`
@@ -65,6 +69,8 @@ pub struct Wanted {
     pub precision: Precision,
     /// Only what runs in these modes: user, kernel, hypervisor; all if none.
     pub modes: [bool; 3],
+    /// Samples of the group's first event count the others as well: `:S`.
+    pub leads: bool,
 }
 
 /// Groups of events: `a,{b,c}:u,cpu/event=0x3c,umask=1/p`, `mem:0x1234:x`.
@@ -116,9 +122,13 @@ fn event(text: &str) -> Result<Wanted, Error> {
         (units::event(unit, terms)?, modifiers.strip_prefix(':').unwrap_or(modifiers))
     } else {
         let (name, modifiers) = text.split_once(':').unwrap_or((text, ""));
-        (named(name).ok_or_else(|| Error::NoEvent(text.into()))?, modifiers)
+        match named(name) {
+            Some(source) => (source, modifiers),
+            None => traced(text)?,
+        }
     };
-    let mut wanted = Wanted { name: text.into(), source, precision: Precision::Best, modes: [false; 3] };
+    let precision = Precision::Best;
+    let mut wanted = Wanted { name: text.into(), source, precision, modes: [false; 3], leads: false };
     let modifiers = modifiers.to_owned();
     modify(&mut wanted, &modifiers)?;
     Ok(wanted)
@@ -132,10 +142,11 @@ fn modify(wanted: &mut Wanted, modifiers: &str) -> Result<(), Error> {
             ('h', _) => wanted.modes[2] = true,
             ('P', _) => wanted.precision = Precision::Best,
             ('i', _) => wanted.precision = Precision::Level(0),
+            ('S', _) => wanted.leads = true,
             ('p', Precision::Level(level)) if level < 3 => wanted.precision = Precision::Level(level + 1),
             ('p', Precision::Best) => wanted.precision = Precision::Level(1),
             _ => {
-                let what = format!("there is no modifier {letter} here: u, k, h, p, P and i are known");
+                let what = format!("there is no modifier {letter} here: u, k, h, p, P, S and i are known");
                 return Err(Error::BadEvent { event: wanted.name.clone(), what });
             }
         }
@@ -153,6 +164,29 @@ fn named(name: &str) -> Option<Source> {
     }
     let raw = name.strip_prefix('r').and_then(|digits| u64::from_str_radix(digits, 16).ok());
     cache(name).or(raw.map(|config| plain(RAW, config))).or_else(|| units::named(name))
+}
+
+/// `SYSTEM:NAME[:MODIFIERS]`
+fn traced(text: &str) -> Result<(Source, &str), Error> {
+    let mut parts = text.splitn(3, ':');
+    let (Some(system), Some(name)) = (parts.next(), parts.next()) else {
+        return Err(Error::NoEvent(text.into()));
+    };
+    match tracepoints::id(system, name) {
+        Ok(id) => Ok((plain(TRACEPOINT, id), parts.next().unwrap_or(""))),
+        Err(Missing::Event) => Err(Error::NoEvent(text.into())),
+        Err(Missing::Folder(why)) => {
+            let what = format!("tracepoints are found in /sys/kernel/tracing, which cannot be read: {why}");
+            Err(Error::BadEvent { event: text.into(), what })
+        }
+    }
+}
+
+/// System and name, of an event that is a tracepoint.
+pub fn tracepoint(event: &Described) -> Option<(String, String)> {
+    let is_one = matches!(event.attr.source, Source::Event { kind: TRACEPOINT, .. });
+    let mut parts = event.name.split(':').map(str::to_owned);
+    parts.next().zip(parts.next()).filter(|_| is_one)
 }
 
 fn plain(kind: u32, config: u64) -> Source {
@@ -219,7 +253,7 @@ impl Wanted {
 
     /// Whether the processor has to have a counter for it.
     pub fn is_hardware(&self) -> bool {
-        self.id().0 != SOFTWARE && self.id().0 != 5
+        ![SOFTWARE, TRACEPOINT, 5].contains(&self.id().0)
     }
 }
 

@@ -4,7 +4,7 @@
 //! each event has its own.
 
 use crate::machine;
-use crate::names::{CACHE, HARDWARE, SOFTWARE, Wanted};
+use crate::names::{CACHE, HARDWARE, SOFTWARE, TRACEPOINT, Wanted};
 use crate::sys::Rate;
 
 /// Samples a second to aim at, as perf does.
@@ -46,7 +46,7 @@ fn per_second(event: &Wanted, hertz: f64) -> Option<f64> {
         (HARDWARE, _) | (CACHE, _) => None,
         // clocks count nanoseconds
         (SOFTWARE, 0 | 1) => Some(1e9),
-        (SOFTWARE, _) | (5, _) => Some(SAMPLES),
+        (SOFTWARE | TRACEPOINT | 5, _) => Some(SAMPLES),
         _ => None,
     }
 }

@@ -19,8 +19,9 @@
 
 use crate::choice::{Chosen, refused};
 use crate::error::Error;
-use crate::file::{DataFile, Described};
+use crate::file::Described;
 use crate::names::SOFTWARE;
+use crate::output::Output;
 use crate::records::{HEADER, Stamp, half, header, kinds, word};
 use crate::running;
 use crate::sys::{
@@ -188,7 +189,7 @@ impl Random {
     }
 
     /// Writes what there is, and draws an interval for each event that had a sample.
-    pub fn drain(&mut self, file: &mut DataFile) -> Result<(), Error> {
+    pub fn drain(&mut self, file: &mut Output) -> Result<(), Error> {
         let mut born = vec![];
         for at in 0..self.threads.len() {
             let Random { threads, ids, count_at, .. } = self;
@@ -215,7 +216,7 @@ impl Random {
     }
 
     /// Counts a thread that was born while nobody counted it. What its process has become meanwhile is not in any ring.
-    fn begin(&mut self, tid: u32, pid: u32, file: &mut DataFile) -> Result<(), Error> {
+    fn begin(&mut self, tid: u32, pid: u32, file: &mut Output) -> Result<(), Error> {
         let (before, time) = (self.threads.len(), now(Clock::Monotonic));
         self.add(Thread::Of(tid), Cpu::Any)?;
         self.threads[before..].iter().try_for_each(Counted::enable)?;

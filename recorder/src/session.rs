@@ -4,16 +4,21 @@ use crate::build_ids;
 use crate::choice::{self, Chosen};
 use crate::error::Error;
 use crate::features::{self, Feature};
-use crate::file::{DataFile, Described, attr_bytes};
+use crate::file::{Described, attr_bytes};
 use crate::machine::Machine;
+use crate::names::tracepoint;
 use crate::open::{Opened, described};
+use crate::output::{Output, Sections, is_stdout};
 use crate::plan::{Note, Plan, Target};
 use crate::random::Random;
 use crate::records::{Body, Stamp, kinds, record};
 use crate::running;
 use crate::survey::Survey;
 use crate::sys::{Clock, Fields, Flags, INTERRUPTS, Launch, Poll, Signals, Thread, is_news, now, terminate};
+use crate::tracepoints;
+use std::io;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -42,7 +47,7 @@ pub fn run(plan: &Plan, tell: &mut dyn FnMut(&Note)) -> Result<Summary, Error> {
     let machine = Machine::this().map_err(Error::system("cannot tell what machine this is"))?;
     let (mut groups, notes) = choice::choose(plan)?;
     let signals = Signals::take(&INTERRUPTS).map_err(Error::system("cannot wait for signals"))?;
-    let launch = plan.command().map(launch).transpose()?;
+    let launch = plan.command().map(|words| launch(words, &plan.output)).transpose()?;
     if matches!(plan.target, Target::Command(_)) {
         for event in groups.iter_mut().flatten() {
             event.attr.flags |= Flags::ENABLE_ON_EXEC;
@@ -55,7 +60,8 @@ pub fn run(plan: &Plan, tell: &mut dyn FnMut(&Note)) -> Result<Summary, Error> {
     };
     notes.iter().for_each(tell);
     let events = source.described(&groups);
-    let mut file = DataFile::create(&plan.output, &events)?;
+    let known = known(plan, &machine, &groups, &events)?;
+    let mut file = Output::create(&plan.output, &events, known)?;
     before(plan, &events, &mut file)?;
     let (processors, child, status) = (&machine.online[..], None, None);
     let mut session = Session { plan, processors, events: &events, source, file, signals, child, status };
@@ -63,13 +69,18 @@ pub fn run(plan: &Plan, tell: &mut dyn FnMut(&Note)) -> Result<Summary, Error> {
     let recorded = session.record();
     session.stop_child(recorded.is_err());
     recorded?;
-    session.finish(&machine, &groups)
+    session.finish()
 }
 
-fn launch(words: &[std::ffi::OsString]) -> Result<Launch, Error> {
+fn launch(words: &[std::ffi::OsString], output: &Path) -> Result<Launch, Error> {
+    let failed = "cannot start a process";
     let mut command = Command::new(words.first().map_or("".as_ref(), |word| word.as_os_str()));
     command.args(words.iter().skip(1));
-    Launch::new(command).map_err(Error::system("cannot start a process"))
+    if is_stdout(output) {
+        // the standard output is the recording's
+        command.stdout(io::stderr().as_fd().try_clone_to_owned().map_err(Error::system(failed))?);
+    }
+    Launch::new(command).map_err(Error::system(failed))
 }
 
 fn threads(plan: &Plan, launch: Option<&Launch>) -> Result<Vec<Thread>, Error> {
@@ -84,7 +95,7 @@ fn threads(plan: &Plan, launch: Option<&Launch>) -> Result<Vec<Thread>, Error> {
 }
 
 /// What there was before: the kernel, and what runs.
-fn before(plan: &Plan, events: &[Described], file: &mut DataFile) -> Result<(), Error> {
+fn before(plan: &Plan, events: &[Described], file: &mut Output) -> Result<(), Error> {
     let Some(Described { attr, .. }) = events.first() else { return Ok(()) };
     let pids = match plan.target {
         Target::Command(_) => vec![],
@@ -127,8 +138,8 @@ impl Source {
     }
 
     /// Writes what there is; whether there was anything.
-    fn drain(&mut self, file: &mut DataFile) -> Result<bool, Error> {
-        let before = file.records().end;
+    fn drain(&mut self, file: &mut Output) -> Result<bool, Error> {
+        let before = file.written();
         match self {
             Source::Plain(opened) => {
                 for ring in &mut opened.rings {
@@ -137,7 +148,7 @@ impl Source {
             }
             Source::Random(random) => random.drain(file)?,
         }
-        Ok(file.records().end > before)
+        Ok(file.written() > before)
     }
 
     fn enable(&self) -> Result<(), Error> {
@@ -160,7 +171,7 @@ struct Session<'a> {
     processors: &'a [u32],
     events: &'a [Described],
     source: Source,
-    file: DataFile,
+    file: Output,
     signals: Signals,
     child: Option<Child>,
     status: Option<ExitStatus>,
@@ -261,12 +272,10 @@ impl Session<'_> {
         }
     }
 
-    fn finish(self, machine: &Machine, groups: &[Vec<Chosen>]) -> Result<Summary, Error> {
+    fn finish(mut self) -> Result<Summary, Error> {
         let events = self.events;
-        let survey =
-            Survey::of(&self.file, events).map_err(Error::system("cannot read the recording again"))?;
-        let features = sections(self.plan, machine, groups, events, &survey)?;
-        let bytes = self.file.finish(features, events.len())?;
+        let survey = self.file.survey(events).map_err(Error::system("cannot read the recording again"))?;
+        let bytes = self.file.finish(seen(&survey), events.len())?;
         let names = events.iter().map(|event| event.name.clone());
         Ok(Summary {
             samples: names.zip(survey.samples).collect(),
@@ -282,13 +291,21 @@ impl Session<'_> {
     }
 }
 
-fn sections(
+/// What the records say, once they are all there.
+fn seen(survey: &Survey) -> Sections {
+    let build_ids = features::build_ids(build_ids::kernel().as_deref(), &survey.mapped.build_ids());
+    let (first, last) = survey.times.unwrap_or_default();
+    let times = [first, last].iter().flat_map(|time| time.to_ne_bytes()).collect();
+    vec![(Feature::BuildId, build_ids), (Feature::SampleTime, times)]
+}
+
+/// What is known before there are records.
+fn known(
     plan: &Plan,
     machine: &Machine,
     groups: &[Vec<Chosen>],
     events: &[Described],
-    survey: &Survey,
-) -> Result<Vec<(Feature, Vec<u8>)>, Error> {
+) -> Result<Sections, Error> {
     let mut sections = features::machine(machine);
     let attrs: Vec<Vec<u8>> = events.iter().map(|event| attr_bytes(&event.attr)).collect();
     let told = events.iter().zip(&attrs);
@@ -296,10 +313,11 @@ fn sections(
         told.map(|(event, attr)| features::Event { attr, name: &event.name, ids: &event.ids }).collect();
     sections.push((Feature::Events, features::events(&told)));
     sections.push((Feature::CommandLine, features::strings(&plan.words)));
-    let build_ids = features::build_ids(build_ids::kernel().as_deref(), &survey.mapped.build_ids());
-    sections.push((Feature::BuildId, build_ids));
-    let (first, last) = survey.times.unwrap_or_default();
-    sections.push((Feature::SampleTime, [first, last].iter().flat_map(|time| time.to_ne_bytes()).collect()));
+    let traced: Vec<_> = events.iter().filter_map(tracepoint).collect();
+    if !traced.is_empty() {
+        let data = tracepoints::data(&traced).map_err(Error::system("cannot read formats of tracepoints"))?;
+        sections.push((Feature::TracingData, data));
+    }
     // nanoseconds
     sections.push((Feature::Clock, 1u64.to_ne_bytes().to_vec()));
     let failed = Error::system("cannot read a clock");

@@ -20,18 +20,24 @@ pub struct Survey {
     pub times: Option<(u64, u64)>,
     /// Binaries.
     pub mapped: Mapped,
+    /// Places of events by their numbers in records.
+    by_id: HashMap<u64, usize>,
+    /// Whether samples begin with that number.
+    has_id: bool,
 }
 
 impl Survey {
+    /// Nothing seen yet.
+    pub fn for_events(events: &[Described]) -> Survey {
+        let ids = events.iter().enumerate();
+        let by_id = ids.flat_map(|(at, event)| event.ids.iter().map(move |id| (*id, at))).collect();
+        let has_id = events.first().is_some_and(|event| event.attr.fields.contains(Fields::IDENTIFIER));
+        Survey { samples: vec![0; events.len()], by_id, has_id, ..Survey::default() }
+    }
+
     /// Reads all records of `file`.
     pub fn of(file: &DataFile, events: &[Described]) -> io::Result<Survey> {
-        let mut survey = Survey { samples: vec![0; events.len()], ..Survey::default() };
-        let by_id: HashMap<u64, usize> = events
-            .iter()
-            .enumerate()
-            .flat_map(|(at, event)| event.ids.iter().map(move |id| (*id, at)))
-            .collect();
-        let has_id = events.first().is_some_and(|event| event.attr.fields.contains(Fields::IDENTIFIER));
+        let mut survey = Survey::for_events(events);
         let range = file.records();
         let mut reader = file.reader()?;
         reader.seek(SeekFrom::Start(range.start))?;
@@ -46,18 +52,20 @@ impl Survey {
             let size = header(&record).map_or(HEADER, |(_, _, size)| size);
             record.resize(size, 0);
             reader.read_exact(&mut record[HEADER..])?;
-            survey.add(&record, has_id, &by_id);
+            survey.add(&record);
         }
     }
 
-    fn add(&mut self, record: &[u8], has_id: bool, by_id: &HashMap<u64, usize>) -> Option<()> {
+    /// Takes a record, header and all, into account; `None` of one that is not as it should be.
+    pub fn add(&mut self, record: &[u8]) -> Option<()> {
         let (kind, misc, _) = header(record)?;
         match kind {
             kinds::SAMPLE => {
-                let event = if has_id { by_id.get(&word(record, HEADER)?).copied() } else { Some(0) };
+                let event =
+                    if self.has_id { self.by_id.get(&word(record, HEADER)?).copied() } else { Some(0) };
                 *self.samples.get_mut(event?)? += 1;
                 // behind the identifier come address, process and thread
-                let time = word(record, HEADER + 8 * usize::from(has_id) + 16)?;
+                let time = word(record, HEADER + 8 * usize::from(self.has_id) + 16)?;
                 let (first, last) = self.times.unwrap_or((time, time));
                 self.times = Some((first.min(time), last.max(time)));
             }

@@ -14,6 +14,7 @@ pub const EXAMPLE: &str = "Example:
   skidconv record -- ./prog               writes perf.data
   skidconv record --variance -- ./prog    writes calls.jsonl, for skidconv variance
   skidconv record --randomize -c 1000003 -o p.data -- ./prog
+  skidconv record -g -F 999 -o - ./prog | skidconv fix -
   skidconv fix perf.data";
 
 /// Bytes of stack that `perf record --call-graph dwarf` keeps.
@@ -21,14 +22,14 @@ const STACK: u32 = 8192;
 
 #[derive(Args)]
 pub struct Record {
-    /// Events as `perf record -e` takes them: names, {groups}, modifiers; may be repeated [cycles and instructions]
+    /// Events as `perf record -e` takes them: names, {groups}, tracepoints, modifiers; may be repeated [cycles and instructions]
     #[arg(short, long, value_name = "EVENTS", value_parser = events)]
     event: Vec<Events>,
     /// A sample after so many events [a prime that suits each event]
     #[arg(short, long, value_name = "N", value_parser = positive, conflicts_with = "freq")]
     count: Option<u64>,
-    /// So many samples a second; the kernel adapts the interval
-    #[arg(short = 'F', long, value_name = "HZ", value_parser = positive)]
+    /// So many samples a second, or max for as many as the system allows; the kernel adapts the interval
+    #[arg(short = 'F', long, value_name = "HZ", value_parser = hertz)]
     freq: Option<u64>,
     /// Draw every interval afresh, so that no loop keeps step: from half the interval to one and a half
     #[arg(long, conflicts_with = "freq")]
@@ -36,7 +37,7 @@ pub struct Record {
     /// With --randomize or --variance: equal seeds draw equal intervals [a random one]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// The file to write; an earlier recording is kept as FILE.old [perf.data; with --variance calls.jsonl]
+    /// The file to write, or - for a pipe; an earlier recording is kept as FILE.old [perf.data; with --variance calls.jsonl]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Record this process, with all its threads
@@ -66,16 +67,16 @@ pub struct Record {
     /// Measure single calls of hot functions instead, for `skidconv variance`
     #[cfg(target_arch = "x86_64")]
     #[arg(long, conflicts_with_all = [
-        "event", "count", "freq", "randomize", "pid", "all_cpus", "duration", "call_graph", "g", "branch_any",
-        "require_pmu", "mmap_pages",
+        "event", "count", "freq", "randomize", "all_cpus", "call_graph", "g", "branch_any", "require_pmu",
+        "mmap_pages",
     ])]
     variance: bool,
     /// With --variance: calls to measure, a second and running thread
     #[cfg(target_arch = "x86_64")]
-    #[arg(long, value_name = "N", default_value_t = 60.0, value_parser = rate)]
+    #[arg(long, value_name = "N", default_value_t = 45.0, value_parser = rate)]
     rate: f64,
     /// The program to run, with its arguments
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
@@ -113,11 +114,16 @@ impl Record {
 
     #[cfg(target_arch = "x86_64")]
     fn of_calls(self) -> Result<Action, &'static str> {
-        if self.command.is_empty() {
-            return Err("no program to measure: name it behind --");
-        }
+        let whom = match self.pid {
+            Some(pid) => crate::calls::Whom::Process(pid),
+            None if self.command.is_empty() => {
+                return Err("nothing to measure: name a program behind --, or a process with -p");
+            }
+            None => crate::calls::Whom::Command(self.command),
+        };
         Ok(Action::RecordCalls(crate::calls::Wanted {
-            command: self.command,
+            whom,
+            duration: self.duration,
             output: self.output.unwrap_or_else(|| "calls.jsonl".into()),
             rate: self.rate,
             seed: self.seed.unwrap_or_else(seed),
@@ -136,6 +142,14 @@ fn events(text: &str) -> Result<Events, String> {
 
 fn positive(text: &str) -> Result<u64, String> {
     text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "give a positive number".into())
+}
+
+fn hertz(text: &str) -> Result<u64, String> {
+    if text != "max" {
+        return positive(text);
+    }
+    let most = std::fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate");
+    positive(most.map_err(|error| format!("the system's limit cannot be read: {error}"))?.trim())
 }
 
 #[cfg(target_arch = "x86_64")]

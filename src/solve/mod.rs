@@ -16,7 +16,8 @@
 //! believed instruction by instruction instead of block by block .095 against .078 on five programs; quick blocks of 1 to 4 plain
 //! instructions forgiven, for a leader before them may hide them, and loops expected to be entered 92 or 97 times in 100 instead
 //! of 82: flow and time .076 to .085 instead of .084 on five programs, .092 to .104 instead of .092 on 44. Even the best
-//! dispersion for each recording alone would leave .079 and .074: what is missing is in the model of time, not in its weight.
+//! dispersion for each recording alone would have left .079 and .074: what was missing was in the model of time, and what the
+//! code's dependences allow ([`schedule`](crate::skid::schedule)) supplies the most of it.
 //! Draws of the model of skid alone cover 76 % of executions, with those of flow and time among them 83 %.
 
 pub mod energy;

@@ -12,6 +12,7 @@
 //! {"sample":{"tid":70,"time":91200,"context":0}}
 //! {"call":{"tid":70,"function":0,"context":0,"start":100,"end":900,"slot":140722,"weight":21.5,"stops":0,"values":[800,…]}}
 //! {"lost":{"tid":70,"function":0,"context":0}}
+//! {"cost":{"cost":[…],"cost_sd":[…]}}
 //! {"end":{"time":5000,"exit":0}}
 //! ```
 
@@ -47,7 +48,7 @@ pub struct Header {
     pub command: Vec<String>,
     /// What is counted.
     pub metrics: Vec<Metric>,
-    /// What a sampled call of an empty function counts, by metric; every stop during a call adds as much.
+    /// What a sampled call of an empty function counts on average, by metric; every stop during a call adds as much.
     pub cost: Vec<f64>,
     /// The standard deviation of it.
     pub cost_sd: Vec<f64>,
@@ -143,13 +144,22 @@ pub struct Lost {
     pub context: Option<u32>,
 }
 
+/// What stops cost while the program ran, in place of what the header has from before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// As [`Header::cost`].
+    pub cost: Vec<f64>,
+    /// As [`Header::cost_sd`].
+    pub cost_sd: Vec<f64>,
+}
+
 /// How it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// When, ns.
     pub time: u64,
-    /// The command's exit code; 128 and the signal's number if one ended it.
-    pub exit: i32,
+    /// The exit code; 128 and the signal's number if one ended it; `None` of a process that goes on.
+    pub exit: Option<i32>,
 }
 
 /// A line of the file.
@@ -165,6 +175,7 @@ pub enum Line {
     Sample(Sample),
     Call(Call),
     Lost(Lost),
+    Cost(Cost),
     End(End),
 }
 
@@ -267,6 +278,13 @@ impl Recording {
                 self.calls.push(call);
             }
             Line::Lost(lost) if known(lost.function, lost.context) => self.lost.push(lost),
+            Line::Cost(Cost { cost, cost_sd }) => {
+                let header = Header { cost, cost_sd, ..self.header.clone() };
+                if !header.is_sound() {
+                    return false;
+                }
+                self.header = header;
+            }
             Line::End(end) => self.end = Some(end),
             _ => return false,
         }
@@ -288,7 +306,7 @@ impl Recording {
     }
 
     /// How often each function was called, estimated from the calls that were sampled. Functions that were not sampled are
-    /// not among them; those that are called every few microseconds are counted too low, see the recorder's `plan`.
+    /// not among them; those that are called every few microseconds are counted badly, see the recorder's `plan`.
     pub fn call_counts(&self) -> impl Iterator<Item = (&Function, f64)> {
         let mut counts = vec![0.0; self.functions.len()];
         self.calls.iter().for_each(|call| counts[call.function as usize] += call.weight);

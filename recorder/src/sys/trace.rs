@@ -85,6 +85,12 @@ pub fn resume(tid: i32, signal: i32) -> io::Result<()> {
     checked(unsafe { libc::ptrace(libc::PTRACE_CONT, tid, 0, signal as usize) }).map(drop)
 }
 
+/// Lets a thread that stands still go on for one instruction.
+pub fn step(tid: i32) -> io::Result<()> {
+    // SAFETY: no pointers.
+    checked(unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, tid, 0, 0) }).map(drop)
+}
+
 /// Leaves a thread in its group's stop, and hears when that ends.
 pub fn listen(tid: i32) -> io::Result<()> {
     // SAFETY: no pointers.
@@ -130,12 +136,33 @@ const TRAP_PERF: i32 = 6;
 
 /// Whether the signal that a thread stands still with comes from an event.
 pub fn trap(tid: i32) -> io::Result<Option<Trap>> {
-    let mut raw = [0u64; 16];
-    // SAFETY: siginfo_t has 128 bytes and the alignment of a word.
-    checked(unsafe { libc::ptrace(libc::PTRACE_GETSIGINFO, tid, 0, raw.as_mut_ptr()) })?;
+    let raw = signal(tid)?;
     // si_signo, si_errno; si_code, 0; then the union: si_addr, si_perf_data, si_perf_type and si_perf_flags
     let (code, flags) = (raw[1] as u32 as i32, (raw[4] >> 32) as u32);
     Ok((code == TRAP_PERF).then_some(Trap { data: raw[3], is_late: flags & 1 != 0 }))
+}
+
+/// Whether the signal that a thread stands still with comes from [`step`]; that of `int3` has another code.
+pub fn is_step(tid: i32) -> bool {
+    // SI_USER, TRAP_BRKPT, TRAP_TRACE
+    signal(tid).is_ok_and(|raw| (0..=2).contains(&(raw[1] as u32 as i32)))
+}
+
+fn signal(tid: i32) -> io::Result<[u64; 16]> {
+    let mut raw = [0u64; 16];
+    // SAFETY: siginfo_t has 128 bytes and the alignment of a word.
+    checked(unsafe { libc::ptrace(libc::PTRACE_GETSIGINFO, tid, 0, raw.as_mut_ptr()) })?;
+    Ok(raw)
+}
+
+/// Whether a signal waits for the thread, which does not block it.
+pub fn is_pending(tid: i32, signal: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    let set = |name: &str| {
+        let text = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        u64::from_str_radix(text.trim(), 16).unwrap_or(0)
+    };
+    set("SigPnd:") & !set("SigBlk:") & 1 << (signal - 1) != 0
 }
 
 fn change(status: i32) -> Change {
@@ -155,8 +182,11 @@ fn change(status: i32) -> Change {
 pub fn wait() -> io::Result<Option<(i32, Change)>> {
     let mut status = 0;
     // SAFETY: the kernel writes the one status that the pointer is to.
-    let tid = checked(unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::WNOHANG) })?;
-    Ok((tid != 0).then(|| (tid, change(status))))
+    match checked(unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::WNOHANG) }) {
+        // nobody is left
+        Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Ok(None),
+        tid => tid.map(|tid| (tid != 0).then(|| (tid, change(status)))),
+    }
 }
 
 /// Waits for this one.

@@ -19,9 +19,9 @@ const PASSING: u32 = 100;
 /// Jumps to its own entry after which a function is left alone.
 const JUMPS: u32 = 8;
 /// Mean ns between samples of what runs: at first, to find functions soon, and later.
-pub const PERIODS: [f64; 2] = [1e6, 20e6];
+pub const PERIODS: [f64; 2] = [1e6, 50e6];
 /// Samples of the first kind.
-const FIRST: u32 = 50;
+const FIRST: u32 = 40;
 
 impl<O: Observer> Sampler<'_, O> {
     pub(super) fn trapped(&mut self, tid: u32, cause: Cause, time: u64) -> Result<(), O::Error> {
@@ -37,16 +37,45 @@ impl<O: Observer> Sampler<'_, O> {
 
     /// The thread goes on after a stop that began at `time`.
     fn go_on(&mut self, tid: u32, time: u64) {
+        self.account(tid, time);
+        let _ = trace::resume(tid as i32, 0);
+    }
+
+    /// It goes on for one instruction, if that can be: how long this takes is what a stop costs.
+    fn step(&mut self, tid: u32, time: u64) {
+        let ran = self.tracees.get(&tid).and_then(|tracee| tracee.counters.ran().ok());
+        self.account(tid, time);
+        let begins = clock();
+        if trace::step(tid as i32).is_err() {
+            let _ = trace::resume(tid as i32, 0);
+        } else if let Some(tracee) = self.tracees.get_mut(&tid) {
+            tracee.stepping = ran.zip(Some(begins));
+        }
+    }
+
+    /// Whether a thread stands still after a step.
+    pub(super) fn stepped(&mut self, tid: u32, time: u64) -> bool {
+        let Some(tracee) = self.tracees.get_mut(&tid) else { return false };
+        let Some(before) = tracee.stepping.take().filter(|_| trace::is_step(tid as i32)) else {
+            return false;
+        };
+        if let Ok(after) = tracee.counters.ran() {
+            self.steps.push(after.saturating_sub(before.0), time.saturating_sub(before.1));
+        }
+        self.go_on(tid, time);
+        true
+    }
+
+    fn account(&mut self, tid: u32, time: u64) {
         if let Some(tracee) = self.tracees.get_mut(&tid) {
             tracee.calls.iter_mut().for_each(|call| call.stops += 1);
             tracee.stopped += clock().saturating_sub(time);
             tracee.stops += 1;
         }
-        let _ = trace::resume(tid as i32, 0);
     }
 
     /// All calls of a thread that are being measured have ended without a return.
-    fn lose(&mut self, tid: u32) -> Result<(), O::Error> {
+    pub(super) fn lose(&mut self, tid: u32) -> Result<(), O::Error> {
         let Some(tracee) = self.tracees.get_mut(&tid) else { return Ok(()) };
         let calls = std::mem::take(&mut tracee.calls);
         let _ = tracee.watch();
@@ -153,7 +182,10 @@ impl<O: Observer> Sampler<'_, O> {
         let Some(call) = tracee.calls.pop() else { return self.pass(tid, 0) };
         let _ = tracee.watch();
         let (pid, stopped) = (tracee.pid, tracee.stopped);
-        self.go_on(tid, time);
+        match tracee.calls.is_empty() && self.steps.is_due() {
+            true => self.step(tid, time),
+            false => self.go_on(tid, time),
+        }
         let Some((after, start)) = after.ok().zip(call.before.first().copied().flatten()) else {
             return self.observer.lost(tid, call.context);
         };

@@ -5,29 +5,44 @@ use crate::sys::trace;
 use std::hint::black_box;
 
 /// Calls that are enough.
-const CALLS: usize = 150;
-/// Calls a second.
-const RATE: f64 = 2000.0;
+const CALLS: usize = 50;
+/// Calls a second: more than there can be, so that windows follow each other.
+const RATE: f64 = 1e5;
 
-/// What is counted in a sampled call of an empty function: by metric, the lower quartile, as other work on the machine only adds, and the standard deviation as the
-/// interquartile range of a normal distribution gives it. Every further stop during a call costs about the same again.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Cost {
-    /// One per metric.
-    pub usual: Vec<f64>,
-    /// One per metric: the mean of all but the largest twentieth, which is what stops take from a window.
-    pub mean: Vec<f64>,
-    /// One per metric.
-    pub sd: Vec<f64>,
+/// What single stops take, of one metric.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stops {
+    /// The lower quartile.
+    pub usual: f64,
+    /// The mean of all but the largest twentieth: other work on the machine only adds, and sometimes much.
+    pub mean: f64,
+    /// The standard deviation as the interquartile range of a normal distribution gives it.
+    pub sd: f64,
 }
 
+impl Stops {
+    /// From what each took.
+    pub fn of(mut values: Vec<f64>) -> Stops {
+        values.sort_by(f64::total_cmp);
+        let at = |part: f64| values.get((values.len() as f64 * part) as usize).copied().unwrap_or(0.0);
+        let most = &values[..values.len() * 19 / 20];
+        let mean = most.iter().sum::<f64>() / most.len().max(1) as f64;
+        Stops { usual: at(0.25), mean, sd: (at(0.75) - at(0.25)) / 1.349 }
+    }
+}
+
+/// What is counted in a sampled call of an empty function, by metric. Every further stop during a call costs about the same
+/// again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cost(pub Vec<Stops>);
+
 impl Cost {
-    /// Measures it, in some tenths of a second. Metrics that were not counted cost nothing.
+    /// Measures it, in some hundredths of a second. Metrics that were not counted cost nothing.
     pub fn measure(seed: u64) -> Result<Cost, Error> {
         let pid = trace::fork(work).map_err(Error::Wait)?;
         let mut empty = Empty::default();
         let entry = called as *const () as u64;
-        let options = Options { rate: RATE, seed };
+        let options = Options { rate: RATE, seed, duration: None };
         let sampler = Sampler::new(options, 0, &mut empty);
         let done = sampler.watch(pid, Candidate { entry, end: entry + 64 });
         let _ = trace::kill(pid, libc::SIGKILL);
@@ -47,8 +62,7 @@ extern "C" fn called(x: u64) -> u64 {
 extern "C" fn work() -> ! {
     loop {
         black_box(called(1));
-        // a window is for less than one call
-        for x in 0..20_000 {
+        for x in 0..1000 {
             black_box(x);
         }
     }
@@ -69,17 +83,8 @@ impl From<Error> for Stopped {
 }
 
 impl Empty {
-    fn cost(mut self) -> Cost {
-        let mut cost = Cost::default();
-        for values in &mut self.0 {
-            values.sort_by(f64::total_cmp);
-            let at = |part: f64| values.get((values.len() as f64 * part) as usize).copied().unwrap_or(0.0);
-            cost.usual.push(at(0.25));
-            let most = &values[..values.len() * 19 / 20];
-            cost.mean.push(most.iter().sum::<f64>() / most.len().max(1) as f64);
-            cost.sd.push((at(0.75) - at(0.25)) / 1.349);
-        }
-        cost
+    fn cost(self) -> Cost {
+        Cost(self.0.into_iter().map(Stops::of).collect())
     }
 }
 

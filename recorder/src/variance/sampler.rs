@@ -1,22 +1,21 @@
 //! The loop: waits for threads that stop and for windows that are due, and has done what either asks for.
 //!
-//! In: a command or a process, and an [`Observer`]. Out: how it ended. One thread does it all, as ptrace wants it.
+//! In: a command or a process, and an [`Observer`]. Out: how it ended. One thread does it all, as ptrace wants it. How it
+//! comes to a process that runs, and leaves one, is in [`super::attach`].
 
 use super::plan::Random;
-use super::tracee::{Cause, Tracee};
+use super::steps::Steps;
+use super::tracee::Tracee;
 use super::windows::Due;
 use super::{Candidate, Error, Observer, Options, Outcome};
 use crate::sys::trace::{self, Change, Memory};
 use crate::sys::{Clock, Poll, Signals, hurry, now, raise_file_limit};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::os::fd::AsFd;
 use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
-
-/// ns that threads have to stop in, when the program is left.
-const LEAVING: u64 = 200_000_000;
 
 /// Samples calls of a program.
 pub struct Sampler<'a, O> {
@@ -24,15 +23,27 @@ pub struct Sampler<'a, O> {
     pub(super) observer: &'a mut O,
     pub(super) random: Random,
     /// ns of the thread's time that a stop costs.
-    pub(super) slowdown: u64,
+    pub(super) steps: Steps,
     pub(super) tracees: HashMap<u32, Tracee>,
     pub(super) memories: HashMap<u32, Rc<Memory>>,
     pub(super) due: BinaryHeap<Reverse<(u64, u32, Due)>>,
     pub(super) windows: u64,
+    /// Traced, and not met yet.
+    pub(super) seized: BTreeSet<u32>,
     pub(super) unwatched: u32,
+    pub(super) crowded: u32,
     pub(super) root: u32,
+    /// It was started here, and ends with the recording.
+    pub(super) is_child: bool,
+    /// Its end is told: its first thread is traced.
+    pub(super) is_led: bool,
+    /// When the recording is to end.
+    pub(super) until: Option<u64>,
     pub(super) end: Option<Change>,
 }
+
+/// Signals that ask to end, and what a child has to say.
+pub(super) const ASKED: [i32; 4] = [libc::SIGCHLD, libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 /// ns of `CLOCK_MONOTONIC`, which windows and the times of calls are in.
 pub fn clock() -> u64 {
@@ -49,21 +60,25 @@ where
             options,
             observer,
             random: Random(options.seed),
-            slowdown,
+            steps: Steps::new(slowdown),
             tracees: HashMap::new(),
             memories: HashMap::new(),
             due: BinaryHeap::new(),
             windows: 0,
+            seized: BTreeSet::new(),
             unwatched: 0,
+            crowded: 0,
             root: 0,
+            is_child: true,
+            is_led: true,
+            until: options.duration.map(|duration| clock().saturating_add(duration.as_nanos() as u64)),
             end: None,
         }
     }
 
     /// Runs a command to its end. Signals that end programs are handed on to it; it gets SIGTERM when something fails.
     pub fn run(mut self, command: &mut Command) -> Result<Outcome, O::Error> {
-        let signals = [libc::SIGCHLD, libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
-        let signals = Signals::take(&signals).map_err(Error::Wait)?;
+        let signals = Signals::take(&ASKED).map_err(Error::Wait)?;
         let program = command.get_program().into();
         let child = trace::start(command).map_err(|source| match source.raw_os_error() {
             Some(libc::EPERM) => Error::Trace(source),
@@ -73,6 +88,7 @@ where
         // a stopped program waits for this thread
         let _ = hurry();
         self.root = child.id();
+        self.seized.insert(self.root);
         let done = self.begin(self.root).and_then(|()| self.follow(&signals));
         if done.is_err() {
             let _ = trace::kill(self.root as i32, libc::SIGTERM);
@@ -98,32 +114,65 @@ where
 
     /// The first thread stands still and goes.
     fn begin(&mut self, tid: u32) -> Result<(), O::Error> {
-        trace::exact_timers();
-        let tracee = self.tracee(tid).map_err(Error::of_event)?;
-        self.observer.thread(tracee.pid, tid)?;
-        self.tracees.insert(tid, tracee);
+        self.first(tid)?;
         trace::resume(tid as i32, 0).map_err(Error::Trace)?;
         Ok(())
     }
 
-    fn follow(&mut self, signals: &Signals) -> Result<Outcome, O::Error> {
+    /// The first thread stands still.
+    pub(super) fn first(&mut self, tid: u32) -> Result<(), O::Error> {
+        trace::exact_timers();
+        let tracee = self.tracee(tid).map_err(Error::of_event)?;
+        self.observer.thread(tracee.pid, tid)?;
+        self.seized.remove(&tid);
+        self.tracees.insert(tid, tracee);
+        Ok(())
+    }
+
+    pub(super) fn follow(&mut self, signals: &Signals) -> Result<Outcome, O::Error> {
         let mut poll = Poll::default();
         poll.add(signals.as_fd());
         loop {
+            let mut asked = None;
             while let Some(signal) = signals.next().map_err(Error::Wait)? {
-                if signal != libc::SIGCHLD {
-                    let _ = trace::kill(self.root as i32, signal);
-                }
+                asked = Some(signal).filter(|signal| *signal != libc::SIGCHLD).or(asked);
             }
             while let Some((tid, change)) = trace::wait().map_err(Error::Wait)? {
                 self.change(tid as u32, change)?;
-                if let Some(end) = self.end {
-                    return Ok(Outcome { end, unwatched: self.unwatched });
+                if self.end.is_some() {
+                    return self.outcome();
                 }
             }
-            let wait = self.serve();
+            if self.until.is_some_and(|until| clock() >= until) {
+                (self.until, asked) = (None, asked.or(Some(libc::SIGTERM)));
+            }
+            match asked {
+                Some(signal) if self.is_child => {
+                    let _ = trace::kill(self.root as i32, signal);
+                }
+                Some(_) => return self.outcome(),
+                None if !self.is_led && self.tracees.is_empty() && self.seized.is_empty() => {
+                    return self.outcome();
+                }
+                None => {}
+            }
+            let due = self.serve();
+            let left = self.until.map(|until| Duration::from_nanos(until.saturating_sub(clock())));
+            let wait = due.into_iter().chain(left).min();
             poll.wait_for(wait).map_err(Error::Wait)?;
         }
+    }
+
+    /// Calls that go on have no return in the recording.
+    fn outcome(&mut self) -> Result<Outcome, O::Error> {
+        let tids: Vec<u32> = self.tracees.keys().copied().collect();
+        tids.into_iter().try_for_each(|tid| self.lose(tid))?;
+        Ok(Outcome {
+            end: self.end,
+            unwatched: self.unwatched,
+            crowded: self.crowded,
+            stops: self.steps.stops(),
+        })
     }
 
     /// Does what is due; how long there is nothing to do then.
@@ -139,30 +188,6 @@ where
                 Due::Open(entry) => self.open(tid, entry, time),
                 Due::Close(register, number) => self.close(tid, register, number, time),
             }
-        }
-    }
-
-    /// Leaves the threads that are still there alone, without a signal of ours on its way to them.
-    fn leave(&mut self) {
-        let mut left: Vec<u32> = std::mem::take(&mut self.tracees).into_keys().collect();
-        left.retain(|tid| trace::interrupt(*tid as i32).is_ok());
-        let until = clock() + LEAVING;
-        while !left.is_empty() && clock() < until {
-            let Ok(Some((tid, change))) = trace::wait() else {
-                std::thread::sleep(Duration::from_millis(1));
-                continue;
-            };
-            let signal = match change {
-                Change::Exited(_) | Change::Killed(_) => 0,
-                Change::Signal(libc::SIGTRAP) => match trace::trap(tid) {
-                    Ok(Some(trap)) if Cause::of(trap.data).is_some() => 0,
-                    _ => libc::SIGTRAP,
-                },
-                Change::Signal(signal) => signal,
-                Change::Event(libc::PTRACE_EVENT_STOP, _) | Change::Event(..) => 0,
-            };
-            let _ = trace::detach(tid, signal);
-            left.retain(|other| *other != tid as u32);
         }
     }
 }

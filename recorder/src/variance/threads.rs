@@ -35,11 +35,11 @@ impl<O: Observer> Sampler<'_, O> {
             Change::Event(libc::PTRACE_EVENT_EXEC, _) => self.exec(tid)?,
             Change::Event(libc::PTRACE_EVENT_EXIT, _) => self.forget(tid)?,
             Change::Event(libc::PTRACE_EVENT_STOP, signal) => {
+                self.meet(tid)?;
                 if [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU].contains(&signal) {
                     let _ = trace::listen(tid as i32);
                     return Ok(());
                 }
-                self.meet(tid)?;
             }
             Change::Event(..) => {}
             Change::Signal(libc::SIGTRAP) => {
@@ -49,6 +49,7 @@ impl<O: Observer> Sampler<'_, O> {
                 match cause {
                     Some((cause, false)) => return self.trapped(tid, cause, time),
                     Some((_, true)) => {}
+                    None if self.stepped(tid, time) => return Ok(()),
                     None => return self.pass(tid, libc::SIGTRAP),
                 }
             }
@@ -68,6 +69,7 @@ impl<O: Observer> Sampler<'_, O> {
         if self.tracees.contains_key(&tid) {
             return Ok(());
         }
+        self.seized.remove(&tid);
         match self.tracee(tid) {
             Ok(tracee) => {
                 let pid = tracee.pid;
@@ -82,6 +84,9 @@ impl<O: Observer> Sampler<'_, O> {
                 self.plan(tid, &known.unwrap_or_default());
             }
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EBUSY)) => {
+                self.crowded += 1
+            }
             Err(_) => self.unwatched += 1,
         }
         Ok(())
@@ -99,6 +104,7 @@ impl<O: Observer> Sampler<'_, O> {
 
     /// A thread ends, and with it what was being measured.
     fn forget(&mut self, tid: u32) -> Result<(), O::Error> {
+        self.seized.remove(&tid);
         let Some(tracee) = self.tracees.remove(&tid) else { return Ok(()) };
         if !self.tracees.values().any(|other| other.pid == tracee.pid) {
             self.memories.remove(&tracee.pid);

@@ -126,6 +126,8 @@ pub struct Tracee {
     pub stopped: u64,
     /// How often the tool stopped it.
     pub stops: u64,
+    /// How long it had run and what time it was, ns, before the single step that it takes.
+    pub stepping: Option<(u64, u64)>,
     /// Clock samples so far.
     pub samples: u32,
 }
@@ -165,6 +167,7 @@ impl Tracee {
             plans: HashMap::new(),
             stopped: 0,
             stops: 0,
+            stepping: None,
             samples: 0,
         })
     }
@@ -200,7 +203,7 @@ impl Tracee {
         let _ = self.entries[register].disable();
         let seconds = self.ran(&open, slowdown) as f64 * 1e-9;
         if let Some(planned) = self.plans.get_mut(&open.entry) {
-            planned.plan.closed(open.calls, seconds.min(1e6));
+            planned.plan.closed(open.window, open.calls, seconds.min(1e6));
         }
     }
 

@@ -36,6 +36,7 @@ impl<O> Sampler<'_, O> {
             return self.due.push(Reverse((at, tid, Due::Open(entry))));
         }
         let (end, window) = (planned.end, planned.next);
+        let late = (ran - planned.from) as f64 * 1e-9;
         let register = tracee.free(window.length);
         self.windows += 1;
         let number = self.windows;
@@ -54,7 +55,7 @@ impl<O> Sampler<'_, O> {
             tracee.arm(register, open).is_ok()
         });
         let Some(planned) = tracee.plans.get_mut(&entry) else { return };
-        planned.plan.due(armed);
+        planned.plan.due(armed.then_some(late));
         let length = nanoseconds(window.length);
         match register.filter(|_| armed) {
             Some(register) => self.due.push(Reverse((time + length, tid, Due::Close(register, number)))),
@@ -66,7 +67,7 @@ impl<O> Sampler<'_, O> {
     pub(super) fn close(&mut self, tid: u32, register: usize, number: u64, time: u64) {
         let Some(tracee) = self.tracees.get_mut(&tid) else { return };
         let Some(mut open) = tracee.open[register].filter(|open| open.number == number) else { return };
-        let (ran, length) = (tracee.ran(&open, self.slowdown), nanoseconds(open.window.length));
+        let (ran, length) = (tracee.ran(&open, self.steps.cost()), nanoseconds(open.window.length));
         if ran >= length {
             return self.shut(tid, register, time);
         }
@@ -81,7 +82,7 @@ impl<O> Sampler<'_, O> {
     pub(super) fn shut(&mut self, tid: u32, register: usize, time: u64) {
         let Some(tracee) = self.tracees.get_mut(&tid) else { return };
         let Some(open) = tracee.open[register] else { return };
-        tracee.disarm(register, self.slowdown);
+        tracee.disarm(register, self.steps.cost());
         self.next(tid, open.entry, time, 0);
     }
 
