@@ -24,8 +24,9 @@ const TABLE: &str = "S\t401000\t401008\tprog\tlooping\n\
                      E\t401004\t401006\t10\n\
                      T\t100\t100\t1\n";
 
-fn table() -> Truth {
-    let path = folder("scoring").join("table.tsv");
+/// The table's truth; each test writes it to a folder of its own, for they run at the same time.
+fn table(test: &str) -> Truth {
+    let path = folder(test).join("table.tsv");
     std::fs::write(&path, TABLE).unwrap();
     Truth::read(&path, &testdata("cases/symfs")).unwrap()
 }
@@ -41,7 +42,7 @@ fn distance_is_half_the_sum_of_differences_of_shares() {
 
 #[test]
 fn blocks_begin_at_targets_behind_transfers_gaps_and_with_functions() {
-    let truth = table();
+    let truth = table("scoring-blocks");
     let blocks: Vec<u64> =
         [0x401000, 0x401002, 0x401004, 0x401006, 0x401010].map(|a| truth.block(a)).to_vec();
     assert_eq!(blocks, [0x401000, 0x401002, 0x401002, 0x401006, 0x401010]);
@@ -55,7 +56,7 @@ fn blocks_begin_at_targets_behind_transfers_gaps_and_with_functions() {
 fn each_level_is_scored_by_its_own_units() {
     // all 100 samples in the loop's second instruction, but for 10 in the other function
     let samples = Profile::from([(0x401004, 90.0), (0x401010, 10.0)]);
-    let [function, block, instruction] = levels(&table(), &samples).map(Option::unwrap);
+    let [function, block, instruction] = levels(&table("scoring-levels"), &samples).map(Option::unwrap);
     assert!((function - 0.1).abs() < 1e-12);
     assert!((block - 0.2).abs() < 1e-12, "½ (.1 + (.9 − .8) + .1 + .1)");
     assert!((instruction - 0.6).abs() < 1e-12, "½ (.1 + .4 + (.9 − .4) + .1 + .1)");
@@ -64,7 +65,7 @@ fn each_level_is_scored_by_its_own_units() {
 #[test]
 fn noise_is_that_of_independent_samples() {
     // shares .1 .4 .4 .1 and 50 samples; no function is in doubt, for one has them all
-    let [function, block, instruction] = noise(&table(), 50.0).map(Option::unwrap);
+    let [function, block, instruction] = noise(&table("scoring-noise"), 50.0).map(Option::unwrap);
     let off = |t: f64| (2.0 / std::f64::consts::PI * t * (1.0 - t) / 50.0).sqrt();
     assert_eq!(function, 0.0);
     assert!((block - 0.5 * (2.0 * off(0.1) + off(0.8))).abs() < 1e-12);
