@@ -150,7 +150,7 @@ fn distance(event: &EventReport) -> String {
 }
 
 fn functions(ix: usize, event: &EventReport, corrected: bool, links: &HashMap<(&str, u64), usize>) -> String {
-    let before = if corrected { "<th class=n data-sort>before" } else { "" };
+    let (before, after) = if corrected { ("<th class=n data-sort>before", "after") } else { ("", "share") };
     let columns = if corrected {
         "<th class=n data-sort>change<th class=n>90 % interval<th class=side>how"
     } else {
@@ -158,7 +158,7 @@ fn functions(ix: usize, event: &EventReport, corrected: bool, links: &HashMap<(&
     };
     let mut html = format!(
         "<p><input type=search placeholder=\"find a function\" data-table=t{ix}></p><div class=panel><table id=t{ix}>\
-         <thead><tr><th data-sort>function<th class=side data-sort>binary{before}<th class=n data-sort aria-sort=descending>after<th>\
+         <thead><tr><th data-sort>function<th class=side data-sort>binary{before}<th class=n data-sort aria-sort=descending>{after}<th>\
          {columns}<th class=n data-sort>samples</thead><tbody>"
     );
     let scale =

@@ -23,8 +23,8 @@ pub(super) fn function(number: usize, listing: &Listing, open: bool) -> String {
     );
     for event in &listing.events {
         let share = |weight: u64| percent(weight as f64 / event.total.max(1) as f64);
-        let (before, after) = (share(event.before), share(event.after));
-        let _ = write!(html, "<span data-of={}> · {before} → {after}</span>", event.index);
+        let shares = change(share(event.before), share(event.after));
+        let _ = write!(html, "<span data-of={}> · {shares}</span>", event.index);
     }
     html += "</span></summary>";
     for (column, event) in listing.events.iter().enumerate() {
@@ -34,6 +34,11 @@ pub(super) fn function(number: usize, listing: &Listing, open: bool) -> String {
         html += "</div>";
     }
     html + "</details>\n"
+}
+
+/// From before to after, or one of them where they are the same.
+fn change(before: String, after: String) -> String {
+    if before == after { after } else { format!("{before} → {after}") }
 }
 
 /// The loops as a tree, with how often they go round and what they hold.
@@ -56,9 +61,11 @@ fn branch(listing: &Listing, parent: Option<usize>, column: usize, event: &Liste
         let (before, after) = inner.weight.get(column).copied().unwrap_or_default();
         let _ = write!(
             html,
-            "<li>{address:x}{place}<b>{trips}</b> · {} → {} of the function{}</li>",
-            percent(before as f64 / event.before.max(1) as f64),
-            percent(after as f64 / event.after.max(1) as f64),
+            "<li>{address:x}{place}<b>{trips}</b> · {} of the function{}</li>",
+            change(
+                percent(before as f64 / event.before.max(1) as f64),
+                percent(after as f64 / event.after.max(1) as f64)
+            ),
             branch(listing, Some(ix), column, event),
         );
     }
