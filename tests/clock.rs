@@ -73,13 +73,15 @@ fn fix(folder: &Path, data: &Path) -> PathBuf {
     folder.join("fixed.data")
 }
 
+/// Samples that say enough, and recordings tried for them: now and then the timer of a virtual machine has given thirty samples
+/// where the next recording had thousands.
+const ENOUGH: f64 = 60.0;
+const TRIES: usize = 5;
+
 /// Records `program` with `args`, fixes that, and tells how much of the time of `function`'s division it has itself.
 fn assert_given_back(folder: &Path, program: &Path, args: &[&str], function: &str) {
     let data = folder.join("perf.data");
     let args = [&["-e", "cpu-clock:u", "-c", "100003", "--", text(program)], args].concat();
-    if record(&data, &args).is_none() {
-        return;
-    }
     let name = program.file_name().unwrap().to_str().unwrap();
     let division = division(program, function);
     let share = |path: &Path| {
@@ -87,12 +89,22 @@ fn assert_given_back(folder: &Path, program: &Path, args: &[&str], function: &st
         let [own, behind] = division.map(|offset| at.get(&offset).copied().unwrap_or(0) as f64);
         (own / (own + behind), own + behind)
     };
-    let (before, after) = (share(&data), share(&fix(folder, &data)));
+    let mut before = (0.0, 0.0);
+    for _ in 0..TRIES {
+        if record(&data, &args).is_none() {
+            return;
+        }
+        before = share(&data);
+        if before.1 > ENOUGH {
+            break;
+        }
+    }
+    let after = share(&fix(folder, &data));
     eprintln!(
         "{name}: the division has {:.3} before, {:.3} after, of {} samples",
         before.0, after.0, before.1
     );
-    assert!(before.1 > 60.0, "{} samples", before.1);
+    assert!(before.1 > ENOUGH, "{} samples", before.1);
     assert!(after.0 >= 0.85, "{:.3} → {:.3}", before.0, after.0);
 }
 
