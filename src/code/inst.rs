@@ -217,6 +217,21 @@ impl Registers {
         Registers(self.0 & other.0)
     }
 
+    /// Registers of this set that the other lacks.
+    pub fn without(self, other: Registers) -> Registers {
+        Registers(self.0 & !other.0)
+    }
+
+    /// The places of the registers in the set, 0 to 63.
+    pub fn numbers(self) -> impl Iterator<Item = usize> {
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let number = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            (number < 64).then_some(number)
+        })
+    }
+
     /// No register at all.
     pub fn is_empty(self) -> bool {
         self.0 == 0

@@ -51,8 +51,13 @@ impl Slot {
 
 impl Default for Core {
     fn default() -> Core {
-        let (fetched, left) = Default::default();
-        Core { ready: [0; 64], stores: VecDeque::new(), retired: VecDeque::new(), fetched, left }
+        Core {
+            ready: [0; 64],
+            stores: VecDeque::new(),
+            retired: VecDeque::new(),
+            fetched: Slot::default(),
+            left: Slot::default(),
+        }
     }
 }
 
@@ -75,13 +80,13 @@ impl Core {
     fn execute(&mut self, node: &Node, stall: u64) -> u64 {
         let operands = &node.operands;
         let mut start = self.fetched.cycle + 1;
-        each(operands.reads, |r| start = start.max(self.ready[r]));
+        operands.reads.numbers().for_each(|r| start = start.max(self.ready[r]));
         if node.loads {
             let written = operands.memory.and_then(|m| self.stores.iter().find(|s| s.0 == m));
             start = start.max(written.map_or(0, |s| s.1));
         }
         let end = start + latency(node) + stall;
-        each(operands.writes, |r| self.ready[r] = end);
+        operands.writes.numbers().for_each(|r| self.ready[r] = end);
         self.stores.retain(|(address, _)| {
             let made = |r: u8| operands.writes.0 & Registers::general(r).0 != 0;
             !(address.base.is_some_and(made) || address.index.is_some_and(|(r, _)| made(r)))
@@ -103,13 +108,5 @@ fn latency(node: &Node) -> u64 {
         Kind::Nop | Kind::Jump => 0,
         Kind::Move if node.loads => LOAD as u64,
         _ => node.latency as u64,
-    }
-}
-
-fn each(set: Registers, mut visit: impl FnMut(usize)) {
-    let mut left = set.0;
-    while left != 0 {
-        visit(left.trailing_zeros() as usize);
-        left &= left - 1;
     }
 }

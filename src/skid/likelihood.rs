@@ -70,6 +70,11 @@ impl Model {
         self.events.iter().find(|event| event.exact).unwrap_or(&self.events[0])
     }
 
+    /// Executions and walk at parameters `z`; `None` where they admit no flow.
+    pub fn rates(&self, z: &[f64]) -> Option<Rates> {
+        Circulation::new(&self.region).rates(&self.region, z, self.total())
+    }
+
     /// Expected reports for parameters `z`; `None` where they admit no flow.
     pub fn predict(
         &self,

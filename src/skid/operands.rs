@@ -15,24 +15,24 @@ pub struct Operands {
 
 impl Operands {
     /// Those of `inst`. Pushes, pops, calls and returns do not wait for the stack pointer, which cores keep track of where
-    /// they decode; nor does an exclusive or of a register with itself for its value, nor a load for
-    /// what it overwrites.
+    /// they decode; nor does an exclusive or of a register with itself for its value, nor a load for what it overwrites.
     pub fn of(inst: &Inst) -> Operands {
-        let (mut reads, mut writes) = (inst.reads.0, inst.writes.0);
+        let mut operands = Operands { reads: inst.reads, writes: inst.writes, memory: inst.memory };
         let implicit = inst.memory.is_none() && (inst.loads || inst.stores);
         if implicit || matches!(inst.kind, Kind::Call | Kind::Return) {
-            reads &= !Registers::STACK.0;
-            writes &= !Registers::STACK.0;
+            operands.reads = operands.reads.without(Registers::STACK);
+            operands.writes = operands.writes.without(Registers::STACK);
         }
-        let values = |set: u64| set & !Registers::FLAGS.0;
+        let values = |set: Registers| set.without(Registers::FLAGS);
+        let Operands { reads, writes, .. } = operands;
         if inst.mnemonic.contains("xor") && !inst.loads && values(reads) == values(writes) {
-            reads &= !values(writes);
+            operands.reads = reads.without(values(writes));
         }
         if let (Kind::Move, true, Some(from)) = (inst.kind, inst.loads, inst.memory.filter(|m| !m.opaque)) {
-            let general = |register: Option<u8>| register.map_or(0, |r| Registers::general(r).0);
-            reads = general(from.base) | general(from.index.map(|i| i.0));
+            let general = |register: Option<u8>| register.map_or(Registers::default(), Registers::general);
+            operands.reads = general(from.base).or(general(from.index.map(|i| i.0)));
         }
-        Operands { reads: Registers(reads), writes: Registers(writes), memory: inst.memory }
+        operands
     }
 }
 

@@ -32,7 +32,7 @@ pub fn flow(group: &Group, reason: String, seed: u64) -> Answer {
 
 /// The answer of flow conservation and time, or where no time was observed, of flow conservation.
 pub fn timed(group: &Group, reason: String, seed: u64) -> Answer {
-    let found = group.timed.as_ref().and_then(|z| Some((z, rates_at(group, z)?)));
+    let found = group.timed.as_ref().and_then(|z| Some((z, group.model.rates(z)?)));
     match found {
         Some((z, rates)) => Spread::of(group, z, TIMED, seed).answer(group, rates, Solver::Timed, reason),
         None => flow(group, reason, seed),
@@ -95,9 +95,4 @@ pub fn around(group: &Group, z: &[f64], draws: &[Vec<f64>]) -> Vec<Rates> {
         (0..NEARER).find_map(|k| circulation.rates(region, &nearer(k), group.model.total()))
     };
     draws.iter().filter_map(walk).collect()
-}
-
-/// The walk at parameters `z`.
-pub fn rates_at(group: &Group, z: &[f64]) -> Option<Rates> {
-    Circulation::new(&group.model.region).rates(&group.model.region, z, group.model.total())
 }

@@ -97,7 +97,7 @@ impl Workshop<'_> {
             return None;
         }
         let flow = conserve(&model, &alone.logits(&model.region), FLOW)?;
-        let rates = Circulation::new(&model.region).rates(&model.region, &flow, model.total())?;
+        let rates = model.rates(&flow)?;
         let free = model.region.freedom();
         let observed = model.time.is_some() && self.solver.uses_time();
         let timed = if observed { timed(&mut model, &flow[..free], &rates) } else { None };

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::answer::{Answer, Settings};
 use super::descend::minimise;
 use super::diagnose::{effective_size, split_r_hat};
-use super::floor::{DOUBT, DRAWS, around, doubts, flow, rates_at, timed, walks};
+use super::floor::{DOUBT, DRAWS, around, doubts, flow, timed, walks};
 use super::gibbs::{Chain, Length, chain};
 use super::group::Group;
 use super::identified::Identified;
@@ -138,7 +138,7 @@ impl Bench<'_> {
         let free = group.model.region.freedom();
         let identified = gaussian.map(|g| Identified::new(&g.variances(free), trust.prior));
         let fallback = format!("the mode: {reason}");
-        match rates_at(group, &mode.z) {
+        match group.model.rates(&mode.z) {
             Some(rates) => {
                 Answer { identified, ..Answer::new(group, rates, draws, Solver::Argmin, fallback) }
             }
@@ -162,7 +162,7 @@ impl Bench<'_> {
 /// The mean of the chains' executions, with the steps at their mean parameters.
 fn from_chains(group: &Group, chains: &[Chain], reason: String, seed: u64) -> Option<Answer> {
     let kept = || chains.iter().flat_map(|chain| &chain.z);
-    let mut rates = rates_at(group, &mean(kept()))?;
+    let mut rates = group.model.rates(&mean(kept()))?;
     rates.blocks = mean(chains.iter().flat_map(|chain| &chain.blocks));
     let every = kept().count().div_ceil(DRAWS).max(1);
     let mut draws = walks(group, kept().step_by(every));

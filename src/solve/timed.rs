@@ -4,8 +4,9 @@
 //! turns, each flow from the same start, until it stays.
 
 use super::conserve::{TIMED, conserve};
+use crate::skid::region::Block;
 use crate::skid::schedule::{schedule, stalls};
-use crate::skid::{Circulation, Model, Rates};
+use crate::skid::{Model, Rates};
 
 /// Turns at most. Six instead of three gain .002 of block distance.
 const TURNS: usize = 6;
@@ -19,7 +20,7 @@ pub fn timed(model: &mut Model, logits: &[f64], rates: &Rates) -> Option<Vec<f64
     let (mut z, mut rates) = settle(model, logits)?;
     for _ in 1..TURNS {
         model.ideal = schedule(&model.region, &rates, &stalls(model, &rates));
-        let (next, moved) = settle(model, logits)?;
+        let Some((next, moved)) = settle(model, logits) else { break };
         let change = changed(model, &rates, &moved);
         (z, rates) = (next, moved);
         if change < SETTLED {
@@ -31,15 +32,14 @@ pub fn timed(model: &mut Model, logits: &[f64], rates: &Rates) -> Option<Vec<f64
 
 fn settle(model: &Model, logits: &[f64]) -> Option<(Vec<f64>, Rates)> {
     let z = conserve(model, logits, TIMED)?;
-    let rates = Circulation::new(&model.region).rates(&model.region, &z, model.total())?;
+    let rates = model.rates(&z)?;
     Some((z, rates))
 }
 
 /// Total variation distance of instructions executed.
 fn changed(model: &Model, from: &Rates, to: &Rates) -> f64 {
-    let moved = |(b, block): (usize, &crate::skid::region::Block)| {
-        (from.blocks[b] - to.blocks[b]).abs() * block.nodes.len() as f64
-    };
+    let moved =
+        |(b, block): (usize, &Block)| (from.blocks[b] - to.blocks[b]).abs() * block.nodes.len() as f64;
     let sum: f64 = model.region.blocks.iter().enumerate().map(moved).sum();
     0.5 * sum / model.total().max(f64::MIN_POSITIVE)
 }
