@@ -3,7 +3,7 @@
 use crate::command::{code, not_started, tell};
 use skidconv::variance::code::Code;
 use skidconv::variance::recording::{self, Cost, End, Header, Line, Lost, Metric, Sample, Thread, VERSION};
-use skidconv_recorder::output::is_stdout;
+use skidconv_recorder::output::{beside, is_stdout, stdout};
 use skidconv_recorder::set_aside::SetAside;
 use skidconv_recorder::sys::{Clock, now, trace::Change};
 use skidconv_recorder::variance::{
@@ -12,7 +12,6 @@ use skidconv_recorder::variance::{
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -100,10 +99,7 @@ fn sample(wanted: &Wanted) -> Result<(Option<Change>, String), Error> {
         Whom::Command(words) => match words.split_first() {
             Some((name, arguments)) => {
                 let mut command = Command::new(name);
-                if is_stdout(&wanted.output) {
-                    // the standard output is the recording's
-                    command.stdout(io::stderr().as_fd().try_clone_to_owned()?);
-                }
+                beside(&wanted.output, &mut command)?;
                 sampler.run(command.args(arguments))
             }
             None => Err(io::Error::from(io::ErrorKind::InvalidInput).into()),
@@ -171,7 +167,7 @@ impl Calls {
     fn create(&mut self) -> io::Result<()> {
         self.old = Some(SetAside::at(&self.path)?);
         let file = match is_stdout(&self.path) {
-            true => File::from(io::stdout().as_fd().try_clone_to_owned()?),
+            true => stdout()?,
             false => File::create(&self.path)?,
         };
         let mut output = BufWriter::with_capacity(1 << 16, file);

@@ -8,8 +8,11 @@ use crate::features::Feature;
 use crate::file::{DataFile, Described};
 use crate::stream::Stream;
 use crate::survey::Survey;
+use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::Path;
+use std::process::Command;
 
 /// Sections by their features.
 pub type Sections = Vec<(Feature, Vec<u8>)>;
@@ -17,6 +20,20 @@ pub type Sections = Vec<(Feature, Vec<u8>)>;
 /// Whether a path stands for the standard output.
 pub fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
+}
+
+/// The standard output as a file, which nothing is held back from.
+pub fn stdout() -> io::Result<File> {
+    io::stdout().as_fd().try_clone_to_owned().map(File::from)
+}
+
+/// Lets `command` print beside a recording that goes to `path`: on the standard error, where the standard output is the
+/// recording's.
+pub fn beside(path: &Path, command: &mut Command) -> io::Result<()> {
+    if is_stdout(path) {
+        command.stdout(io::stderr().as_fd().try_clone_to_owned()?);
+    }
+    Ok(())
 }
 
 /// An output that is open.

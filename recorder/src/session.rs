@@ -8,7 +8,7 @@ use crate::file::{Described, attr_bytes};
 use crate::machine::Machine;
 use crate::names::tracepoint;
 use crate::open::{Opened, described};
-use crate::output::{Output, Sections, is_stdout};
+use crate::output::{Output, Sections, beside};
 use crate::plan::{Note, Plan, Target};
 use crate::random::Random;
 use crate::records::{Body, Stamp, kinds, record};
@@ -16,7 +16,6 @@ use crate::running;
 use crate::survey::Survey;
 use crate::sys::{Clock, Fields, Flags, INTERRUPTS, Launch, Poll, Signals, Thread, is_news, now, terminate};
 use crate::tracepoints;
-use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
@@ -76,10 +75,7 @@ fn launch(words: &[std::ffi::OsString], output: &Path) -> Result<Launch, Error> 
     let failed = "cannot start a process";
     let mut command = Command::new(words.first().map_or("".as_ref(), |word| word.as_os_str()));
     command.args(words.iter().skip(1));
-    if is_stdout(output) {
-        // the standard output is the recording's
-        command.stdout(io::stderr().as_fd().try_clone_to_owned().map_err(Error::system(failed))?);
-    }
+    beside(output, &mut command).map_err(Error::system(failed))?;
     Launch::new(command).map_err(Error::system(failed))
 }
 

@@ -7,12 +7,11 @@
 use crate::error::Error;
 use crate::features::Feature;
 use crate::file::{Described, MAGIC, attr_bytes};
-use crate::output::Sections;
+use crate::output::{Sections, stdout};
 use crate::records::{HEADER, header, record};
 use crate::survey::Survey;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
-use std::os::fd::AsFd;
 
 /// `PERF_RECORD_HEADER_ATTR`
 const ATTR: u32 = 64;
@@ -38,11 +37,10 @@ pub struct Stream {
 impl Stream {
     /// Begins with all that is known.
     pub fn begin(events: &[Described], known: Sections) -> Result<Stream, Error> {
-        let stdout = io::stdout();
-        if stdout.is_terminal() {
+        let output = stdout().map_err(failed)?;
+        if output.is_terminal() {
             return Err(failed(io::Error::other("it is a terminal")));
         }
-        let output = File::from(stdout.as_fd().try_clone_to_owned().map_err(failed)?);
         let mut stream = Stream { output, survey: Survey::for_events(events), whole: vec![], written: 0 };
         let mut bytes = MAGIC.to_vec();
         bytes.extend(16u64.to_ne_bytes());

@@ -157,12 +157,30 @@ fn signal(tid: i32) -> io::Result<[u64; 16]> {
 
 /// Whether a signal waits for the thread, which does not block it.
 pub fn is_pending(tid: i32, signal: i32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
-    let set = |name: &str| {
-        let text = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
-        u64::from_str_radix(text.trim(), 16).unwrap_or(0)
-    };
+    let status = Status::of(tid as u32);
+    let set = |name| u64::from_str_radix(status.field(name).unwrap_or_default(), 16).unwrap_or(0);
     set("SigPnd:") & !set("SigBlk:") & 1 << (signal - 1) != 0
+}
+
+/// What the kernel says of a thread: /proc/TID/status.
+#[derive(Debug)]
+pub struct Status(String);
+
+impl Status {
+    /// Of this thread; empty of one that is gone.
+    pub fn of(tid: u32) -> Status {
+        Status(std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default())
+    }
+
+    /// The line that begins with `name`, which ends in a colon, without that.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.0.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+    }
+
+    /// The process that the thread is of.
+    pub fn process(&self) -> Option<u32> {
+        self.field("Tgid:")?.parse().ok()
+    }
 }
 
 fn change(status: i32) -> Change {

@@ -5,6 +5,7 @@
 
 use super::counters::difference;
 use super::frames::{Access, Frame, ends_in_call};
+use super::plan::Random;
 use super::sampler::{Sampler, clock};
 use super::tracee::{Cause, Pending};
 use super::{Call, Observer, Stop};
@@ -20,6 +21,8 @@ const PASSING: u32 = 100;
 const JUMPS: u32 = 8;
 /// Mean ns between samples of what runs: at first, to find functions soon, and later.
 pub const PERIODS: [f64; 2] = [1e6, 50e6];
+/// The least of these times.
+const SHORTEST: f64 = 10_000.0;
 /// Samples of the first kind.
 const FIRST: u32 = 40;
 
@@ -214,16 +217,19 @@ impl<O: Observer> Sampler<'_, O> {
         stack.truncate(read);
         tracee.samples += 1;
         let period = PERIODS[usize::from(tracee.samples > FIRST)];
-        let period = self.random.exponential(period).max(10_000.0) as u64;
+        let period = until_sample(&mut self.random, period);
         // a clock that is on would take its next tick for a sample
         let clock = &tracee.clock;
         let _ = clock.disable().and_then(|()| clock.set_period(period)).and_then(|()| clock.enable());
         let pid = tracee.pid;
         self.go_on(tid, time);
         let candidates = self.observer.running(&Stop { pid, tid, time, registers, stack: &stack })?;
-        let threads: Vec<u32> =
-            self.tracees.iter().filter(|(_, of)| of.pid == pid).map(|(tid, _)| *tid).collect();
-        threads.into_iter().for_each(|tid| self.plan(tid, &candidates));
+        self.of_process(pid).into_iter().for_each(|tid| self.plan(tid, &candidates));
         Ok(())
     }
+}
+
+/// ns to the next sample of what runs, so many on average.
+pub fn until_sample(random: &mut Random, mean: f64) -> u64 {
+    random.exponential(mean).max(SHORTEST) as u64
 }

@@ -3,24 +3,29 @@
 //! In: what ptrace says of a thread. Out: the threads that are watched, and threads that go on. What a stop by an event of
 //! ours means, it leaves to those who measure calls.
 
-use super::calls::PERIODS;
+use super::calls::{PERIODS, until_sample};
 use super::sampler::{Sampler, clock};
 use super::tracee::{Cause, Planned, Tracee};
 use super::{Candidate, Observer};
-use crate::sys::trace::{self, Change, Memory};
+use crate::sys::trace::{self, Change, Memory, Status};
 use std::io;
 use std::rc::Rc;
 
 impl<O: Observer> Sampler<'_, O> {
     pub(super) fn tracee(&mut self, tid: u32) -> io::Result<Tracee> {
-        let pid = process_of(tid)?;
+        let gone = || io::Error::from_raw_os_error(libc::ESRCH);
+        let pid = Status::of(tid).process().ok_or_else(gone)?;
         let memory = match self.memories.get(&pid) {
             Some(memory) => memory.clone(),
             None => Rc::new(Memory::of(pid as i32)?),
         };
         self.memories.insert(pid, memory.clone());
-        let period = self.random.exponential(PERIODS[0]) as u64;
-        Tracee::new(pid, tid, memory, period.max(10_000))
+        Tracee::new(pid, tid, memory, until_sample(&mut self.random, PERIODS[0]))
+    }
+
+    /// Threads of a process that are watched.
+    pub(super) fn of_process(&self, pid: u32) -> Vec<u32> {
+        self.tracees.iter().filter(|(_, of)| of.pid == pid).map(|(tid, _)| *tid).collect()
     }
 
     pub(super) fn change(&mut self, tid: u32, change: Change) -> Result<(), O::Error> {
@@ -94,9 +99,7 @@ impl<O: Observer> Sampler<'_, O> {
 
     /// The threads of the process are gone, and its first one runs something else.
     fn exec(&mut self, pid: u32) -> Result<(), O::Error> {
-        let gone: Vec<u32> =
-            self.tracees.iter().filter(|(_, of)| of.pid == pid).map(|(tid, _)| *tid).collect();
-        gone.into_iter().try_for_each(|tid| self.forget(tid))?;
+        self.of_process(pid).into_iter().try_for_each(|tid| self.forget(tid))?;
         self.memories.remove(&pid);
         self.observer.exec(pid)?;
         self.meet(pid)
@@ -111,11 +114,4 @@ impl<O: Observer> Sampler<'_, O> {
         }
         tracee.calls.iter().try_for_each(|call| self.observer.lost(tid, call.context))
     }
-}
-
-fn process_of(tid: u32) -> io::Result<u32> {
-    let gone = || io::Error::from_raw_os_error(libc::ESRCH);
-    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).map_err(|_| gone())?;
-    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
-    line.and_then(|text| text.trim().parse().ok()).ok_or_else(gone)
 }
