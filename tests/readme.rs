@@ -72,7 +72,7 @@ fn its_examples_write_what_they_name() {
     let folder = folder("readme-examples");
     std::fs::copy(testdata("perf/lpd-sleep.data"), folder.join("perf.data")).unwrap();
     let readme = readme();
-    // those that record need what the machine may not allow: `tests/record.rs` runs their like
+    // those that record need what the machine may not allow: `tests/record` runs their like
     let examples = readme.lines().filter_map(|line| line.strip_prefix("    skidconv "));
     let examples: Vec<&str> = examples.filter(|line| line.contains("perf.data")).collect();
     assert!(examples.len() >= 2, "{examples:?}");
