@@ -93,6 +93,7 @@ impl<O: Observer> Sampler<'_, O> {
         registers: &Registers,
         time: u64,
     ) -> Result<(), O::Error> {
+        self.shut_all(tid, time);
         let Some((frame, weight, pid)) = self.begun(tid, register, registers)? else {
             self.go_on(tid, time);
             return Ok(());
@@ -185,7 +186,9 @@ impl<O: Observer> Sampler<'_, O> {
         let Some(call) = tracee.calls.pop() else { return self.pass(tid, 0) };
         let _ = tracee.watch();
         let (pid, stopped) = (tracee.pid, tracee.stopped);
-        match tracee.calls.is_empty() && self.steps.is_due() {
+        self.shut_all(tid, time);
+        let is_last = self.tracees.get(&tid).is_none_or(|tracee| tracee.calls.is_empty());
+        match is_last && self.steps.is_due() {
             true => self.step(tid, time),
             false => self.go_on(tid, time),
         }

@@ -32,9 +32,9 @@ const SEVERAL: f64 = 16.0;
 /// Calls taken in one window of such a function.
 const MANY: u32 = 32;
 /// Calls that a window is made for.
-const WANTED: f64 = 0.5;
+const WANTED: f64 = 0.25;
 /// Seconds. Switching a breakpoint on takes some microseconds.
-const SHORTEST: f64 = 100e-6;
+const SHORTEST: f64 = 50e-6;
 /// Seconds of a function that nothing is known of, in which it is called half a time.
 const UNKNOWN: f64 = 10e-6;
 /// Seconds. Longer windows would keep a debug register from other functions.
@@ -57,10 +57,14 @@ impl Random {
         z ^ z >> 31
     }
 
+    /// Between 0 and 1, and neither.
+    pub fn uniform(&mut self) -> f64 {
+        ((self.word() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    }
+
     /// Exponentially distributed.
     pub fn exponential(&mut self, mean: f64) -> f64 {
-        let uniform = ((self.word() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
-        -mean * uniform.ln()
+        -mean * self.uniform().ln()
     }
 }
 

@@ -95,6 +95,8 @@ pub struct Planned {
     pub next: Window,
     /// How long the thread has to have run before it, ns.
     pub from: u64,
+    /// Where in its turn the window lies, 0 to 1.
+    pub place: f64,
     /// How long it had run at the last look.
     pub ran: u64,
     /// Looks without that it ran.
@@ -145,6 +147,8 @@ fn off(attr: Attr) -> Attr {
     Attr { flags: attr.flags | Flags::DISABLED, ..attr }
 }
 
+/// ns of a call for which nothing is to disturb it.
+const CALM: u64 = 10_000_000;
 /// Some address that nobody uses, for events that are off.
 const NOWHERE: u64 = 0x1000;
 
@@ -194,6 +198,13 @@ impl Tracee {
     pub fn ran(&self, open: &Open, slowdown: u64) -> u64 {
         let ran = self.counters.ran().unwrap_or(u64::MAX);
         ran.saturating_sub(open.since).saturating_sub((self.stops - open.stops) * slowdown)
+    }
+
+    /// Until when looking at the thread would disturb the call that is measured: reading its counters while it runs
+    /// interrupts it. Of a long call that is little.
+    pub fn undisturbed_until(&self) -> Option<u64> {
+        let began = self.calls.last()?.before.first().copied().flatten()?;
+        Some(began + CALM)
     }
 
     /// Watches it no longer, and learns from how many calls there were.

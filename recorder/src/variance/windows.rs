@@ -67,6 +67,9 @@ impl<O> Sampler<'_, O> {
     pub(super) fn close(&mut self, tid: u32, register: usize, number: u64, time: u64) {
         let Some(tracee) = self.tracees.get_mut(&tid) else { return };
         let Some(mut open) = tracee.open[register].filter(|open| open.number == number) else { return };
+        if let Some(at) = tracee.undisturbed_until().filter(|at| *at > time) {
+            return self.due.push(Reverse((at, tid, Due::Close(register, number))));
+        }
         let (ran, length) = (tracee.ran(&open, self.steps.cost()), nanoseconds(open.window.length));
         if ran >= length {
             return self.shut(tid, register, time);
@@ -86,6 +89,16 @@ impl<O> Sampler<'_, O> {
         self.next(tid, open.entry, time, 0);
     }
 
+    /// Ends the windows of a thread that are over. It stands still: looking costs it nothing.
+    pub(super) fn shut_all(&mut self, tid: u32, time: u64) {
+        let Some(tracee) = self.tracees.get(&tid) else { return };
+        let cost = self.steps.cost();
+        let over = |open: &Open| tracee.ran(open, cost) >= nanoseconds(open.window.length);
+        let over: Vec<usize> =
+            (0..tracee.open.len()).filter(|&ix| tracee.open[ix].as_ref().is_some_and(over)).collect();
+        over.into_iter().for_each(|register| self.shut(tid, register, time));
+    }
+
     /// Plans the next window of a function of a thread, when that has run for `skipped` ns and a gap.
     fn next(&mut self, tid: u32, entry: u64, time: u64, skipped: u64) {
         let Some(tracee) = self.tracees.get_mut(&tid) else { return };
@@ -93,10 +106,11 @@ impl<O> Sampler<'_, O> {
         let rate = share(self.options.rate, &plan, tracee.plans.values().map(|planned| &planned.plan));
         let next = plan.window(rate);
         let ran = tracee.counters.ran().unwrap_or(0);
-        let gap = nanoseconds(self.random.exponential(next.gap)) + skipped;
-        tracee.plans.entry(entry).and_modify(|planned| {
-            (planned.next, planned.from, planned.ran, planned.idle) = (next, ran + gap, ran, 0);
-        });
+        let place = self.random.uniform();
+        let Some(planned) = tracee.plans.get_mut(&entry) else { return };
+        let gap = nanoseconds(next.gap * (1.0 - planned.place + place)) + skipped;
+        (planned.next, planned.from, planned.ran, planned.idle) = (next, ran + gap, ran, 0);
+        planned.place = place;
         self.due.push(Reverse((time + gap, tid, Due::Open(entry))));
     }
 
@@ -108,11 +122,13 @@ impl<O> Sampler<'_, O> {
         for &Candidate { entry, end } in candidates {
             tracee.plans.entry(entry).or_insert_with(|| {
                 new.push(entry);
+                let place = self.random.uniform();
                 Planned {
                     end,
                     plan: Plan::default(),
                     next: Plan::default().window(1.0),
                     from: 0,
+                    place,
                     ran: 0,
                     idle: 0,
                     jumps: 0,
