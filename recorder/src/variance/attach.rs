@@ -72,8 +72,6 @@ where
     /// Leaves the threads that are still there alone.
     pub(super) fn leave(&mut self) {
         let seized = std::mem::take(&mut self.seized);
-        let stepping: Vec<u32> =
-            self.tracees.iter().filter(|(_, of)| of.stepping.is_some()).map(|(tid, _)| *tid).collect();
         // from here on there are no events of ours
         let mut left: Vec<u32> = std::mem::take(&mut self.tracees).into_keys().chain(seized).collect();
         left.retain(|tid| trace::interrupt(*tid as i32).is_ok());
@@ -87,7 +85,6 @@ where
                 Change::Exited(_) | Change::Killed(_) => 0,
                 Change::Signal(libc::SIGTRAP) => match trace::trap(tid) {
                     Ok(Some(trap)) if Cause::of(trap.data).is_some() => 0,
-                    Ok(None) if stepping.contains(&(tid as u32)) && trace::is_step(tid) => 0,
                     _ => libc::SIGTRAP,
                 },
                 Change::Signal(signal) => signal,

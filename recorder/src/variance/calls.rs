@@ -3,7 +3,7 @@
 //! In: a thread that an event of ours stopped. Out: what the observer is told, and a thread that goes on. It knows nothing
 //! of when a window is due.
 
-use super::counters::difference;
+use super::counters::{Values, difference};
 use super::frames::{Access, Frame, ends_in_call};
 use super::plan::Random;
 use super::sampler::{Sampler, clock};
@@ -28,53 +28,39 @@ const FIRST: u32 = 40;
 
 impl<O: Observer> Sampler<'_, O> {
     pub(super) fn trapped(&mut self, tid: u32, cause: Cause, time: u64) -> Result<(), O::Error> {
-        let known = self.tracees.contains_key(&tid);
-        let registers = trace::registers(tid as i32).ok().filter(|_| known);
-        let Some(registers) = registers else { return self.pass(tid, 0) };
+        let Some(tracee) = self.tracees.get_mut(&tid) else { return self.pass(tid, 0) };
+        let seen = trace::registers(tid as i32).and_then(|of| Ok((of, tracee.counters.stopped(time)?)));
+        let Ok((registers, seen)) = seen else { return self.pass(tid, 0) };
+        if let Some(cost) = tracee.end_probe(Some(cause), &seen) {
+            self.steps.push(&cost);
+            self.go_on(tid, &seen);
+            return Ok(());
+        }
         match cause {
-            Cause::Entry(register) => self.entered(tid, register, &registers, time),
-            Cause::Watch => self.accessed(tid, &registers, time),
-            Cause::Clock => self.ticked(tid, &registers, time),
+            Cause::Entry(register) => self.entered(tid, register, &registers, &seen),
+            Cause::Watch => self.accessed(tid, &registers, &seen),
+            Cause::Clock => self.ticked(tid, &registers, &seen),
         }
     }
 
-    /// The thread goes on after a stop that began at `time`.
-    fn go_on(&mut self, tid: u32, time: u64) {
-        self.account(tid, time);
+    /// The thread goes on after a stop that began with these counters, which are given as they are now.
+    fn go_on(&mut self, tid: u32, seen: &Values) {
+        if let Some(tracee) = self.tracees.get_mut(&tid) {
+            tracee.calls.iter_mut().for_each(|call| call.stops += 1);
+            // of a thread that was killed meanwhile nothing more is measured
+            let _ = tracee.account(seen, clock());
+        }
         let _ = trace::resume(tid as i32, 0);
     }
 
-    /// It goes on for one instruction, if that can be: how long this takes is what a stop costs.
-    fn step(&mut self, tid: u32, time: u64) {
-        let ran = self.tracees.get(&tid).and_then(|tracee| tracee.counters.ran().ok());
-        self.account(tid, time);
-        let begins = clock();
-        if trace::step(tid as i32).is_err() {
-            let _ = trace::resume(tid as i32, 0);
-        } else if let Some(tracee) = self.tracees.get_mut(&tid) {
-            tracee.stepping = ran.zip(Some(begins));
+    /// It goes on, and is stopped again at once: what is counted meanwhile is what a stop costs.
+    fn probe(&mut self, tid: u32, seen: &Values, next: u64) {
+        if let Some(tracee) = self.tracees.get_mut(&tid)
+            && let Ok(before) = tracee.account(seen, clock())
+        {
+            let _ = tracee.set_probe(next, before);
         }
-    }
-
-    /// Whether a thread stands still after a step.
-    pub(super) fn stepped(&mut self, tid: u32, time: u64) -> bool {
-        let Some(tracee) = self.tracees.get_mut(&tid) else { return false };
-        let Some(before) = tracee.stepping.take().filter(|_| trace::is_step(tid as i32)) else {
-            return false;
-        };
-        if let Ok(after) = tracee.counters.ran() {
-            self.steps.push(after.saturating_sub(before.0), time.saturating_sub(before.1));
-        }
-        self.go_on(tid, time);
-        true
-    }
-
-    fn account(&mut self, tid: u32, time: u64) {
-        if let Some(tracee) = self.tracees.get_mut(&tid) {
-            tracee.calls.iter_mut().for_each(|call| call.stops += 1);
-            tracee.stopped += clock().saturating_sub(time);
-            tracee.stops += 1;
-        }
+        let _ = trace::resume(tid as i32, 0);
     }
 
     /// All calls of a thread that are being measured have ended without a return.
@@ -91,11 +77,11 @@ impl<O: Observer> Sampler<'_, O> {
         tid: u32,
         register: usize,
         registers: &Registers,
-        time: u64,
+        seen: &Values,
     ) -> Result<(), O::Error> {
-        self.shut_all(tid, time);
+        self.shut_all(tid, seen);
         let Some((frame, weight, pid)) = self.begun(tid, register, registers)? else {
-            self.go_on(tid, time);
+            self.go_on(tid, seen);
             return Ok(());
         };
         let Some(tracee) = self.tracees.get_mut(&tid) else { return self.pass(tid, 0) };
@@ -106,19 +92,18 @@ impl<O: Observer> Sampler<'_, O> {
             open.calls += 1;
         }
         if tracee.open[register].is_some_and(|open| open.calls >= open.window.most) {
-            self.shut(tid, register, time);
+            self.shut(tid, register, seen);
         }
         let Some(tracee) = self.tracees.get_mut(&tid) else { return self.pass(tid, 0) };
-        let call = Pending { frame, context: 0, weight, before: vec![], stops: 0, stopped: 0, passing: 0 };
-        tracee.calls.push(call);
+        tracee.calls.iter_mut().for_each(|call| call.stops += 1);
+        let (before, taken) = (Values::new(), Values::new());
+        tracee.calls.push(Pending { frame, context: 0, weight, before, stops: 0, taken, passing: 0 });
         let _ = tracee.watch();
         let end = clock();
-        tracee.stopped += end.saturating_sub(time);
-        tracee.stops += 1;
-        let (stopped, before) = (tracee.stopped, tracee.counters.read(end));
-        let (call, outer) = tracee.calls.split_last_mut().unwrap_or_else(|| unreachable!());
-        outer.iter_mut().for_each(|call| call.stops += 1);
-        (call.stopped, call.before) = (stopped, before.unwrap_or_default());
+        let before = tracee.account(seen, end).unwrap_or_default();
+        if let Some(call) = tracee.calls.last_mut() {
+            (call.before, call.taken) = (before, tracee.taken.clone());
+        }
         let _ = trace::resume(tid as i32, 0);
         let context = self.observer.called(&Stop { pid, tid, time: end, registers, stack: &stack })?;
         if let Some(call) = self.tracees.get_mut(&tid).and_then(|tracee| tracee.calls.last_mut()) {
@@ -164,47 +149,44 @@ impl<O: Observer> Sampler<'_, O> {
     }
 
     /// The slot of the innermost call was accessed.
-    fn accessed(&mut self, tid: u32, registers: &Registers, time: u64) -> Result<(), O::Error> {
+    fn accessed(&mut self, tid: u32, registers: &Registers, seen: &Values) -> Result<(), O::Error> {
         let Some(tracee) = self.tracees.get_mut(&tid) else { return self.pass(tid, 0) };
         let Some(call) = tracee.calls.last_mut() else {
-            self.go_on(tid, time);
+            self.go_on(tid, seen);
             return Ok(());
         };
         let word = tracee.memory.word(call.frame.slot);
         match call.frame.access(registers[RIP], registers[RSP], word) {
-            Access::Return => return self.returned(tid, time),
+            Access::Return => return self.returned(tid, registers, seen),
             Access::Passing if call.passing < PASSING => call.passing += 1,
             Access::Passing | Access::Gone => self.lose(tid)?,
         }
-        self.go_on(tid, time);
+        self.go_on(tid, seen);
         Ok(())
     }
 
-    fn returned(&mut self, tid: u32, time: u64) -> Result<(), O::Error> {
+    fn returned(&mut self, tid: u32, registers: &Registers, seen: &Values) -> Result<(), O::Error> {
         let Some(tracee) = self.tracees.get_mut(&tid) else { return self.pass(tid, 0) };
-        let after = tracee.counters.read(time);
         let Some(call) = tracee.calls.pop() else { return self.pass(tid, 0) };
         let _ = tracee.watch();
-        let (pid, stopped) = (tracee.pid, tracee.stopped);
-        self.shut_all(tid, time);
-        let is_last = self.tracees.get(&tid).is_none_or(|tracee| tracee.calls.is_empty());
+        let (pid, is_last) = (tracee.pid, tracee.calls.is_empty());
+        let taken = difference(&call.taken, &tracee.taken);
+        self.shut_all(tid, seen);
         match is_last && self.steps.is_due() {
-            true => self.step(tid, time),
-            false => self.go_on(tid, time),
+            true => self.probe(tid, seen, registers[RIP]),
+            false => self.go_on(tid, seen),
         }
-        let Some((after, start)) = after.ok().zip(call.before.first().copied().flatten()) else {
+        let time = |values: &Values| values.first().copied().flatten();
+        let Some((start, end)) = time(&call.before).zip(time(seen)) else {
             return self.observer.lost(tid, call.context);
         };
-        let mut values = difference(&call.before, &after);
-        if let Some(Some(wall)) = values.first_mut() {
-            *wall = wall.saturating_sub(stopped - call.stopped);
-        }
+        let values = difference(&taken, &difference(&call.before, seen));
         self.observer.returned(&Call {
             pid,
             tid,
             context: call.context,
             start,
-            end: time,
+            end,
             slot: call.frame.slot,
             weight: call.weight,
             stops: call.stops,
@@ -213,7 +195,7 @@ impl<O: Observer> Sampler<'_, O> {
     }
 
     /// The thread ran for a while: where?
-    fn ticked(&mut self, tid: u32, registers: &Registers, time: u64) -> Result<(), O::Error> {
+    fn ticked(&mut self, tid: u32, registers: &Registers, seen: &Values) -> Result<(), O::Error> {
         let Some(tracee) = self.tracees.get_mut(&tid) else { return self.pass(tid, 0) };
         let mut stack = vec![0; STACK];
         let read = tracee.memory.read(registers[RSP], &mut stack);
@@ -224,8 +206,8 @@ impl<O: Observer> Sampler<'_, O> {
         // a clock that is on would take its next tick for a sample
         let clock = &tracee.clock;
         let _ = clock.disable().and_then(|()| clock.set_period(period)).and_then(|()| clock.enable());
-        let pid = tracee.pid;
-        self.go_on(tid, time);
+        let (pid, time) = (tracee.pid, seen.first().copied().flatten().unwrap_or(0));
+        self.go_on(tid, seen);
         let candidates = self.observer.running(&Stop { pid, tid, time, registers, stack: &stack })?;
         self.of_process(pid).into_iter().for_each(|tid| self.plan(tid, &candidates));
         Ok(())

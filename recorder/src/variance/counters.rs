@@ -1,10 +1,15 @@
 //! What is counted from a call's beginning to its end.
 //!
-//! In: a thread. Out: the metrics that this machine has, and their values so far. Time and software events are always there;
-//! the counters of the processor only where it has some, and then without the kernel's work, so that the tool's own stops do
-//! not count.
+//! In: a thread. Out: the metrics that this machine has, and their values so far, or as they were when the thread was stopped.
+//! Time and software events are always there; the counters of the processor only where it has some, and then without the
+//! kernel's work, so that the tool's own stops do not count.
+//!
+//! From an exception to the thread's standing still it takes 5 to 30 µs of its own time, the longer the colder the caches
+//! are: 8 µs more behind calls of 700 µs than behind short ones. So the kernel writes down when events came and when the
+//! thread was switched, and what it ran meanwhile is taken away. (Breakpoints in the counters' group, whose samples hold the
+//! group's values, do not fire when they are switched on while the thread runs; Linux 6.1.)
 
-use crate::sys::{Attr, Cpu, Event, Flags, ReadFormat, Source, Thread};
+use crate::sys::{Attr, Clock, Cpu, Event, Fields, Flags, ReadFormat, Ring, Source, Thread};
 use std::io;
 use std::sync::OnceLock;
 
@@ -35,6 +40,21 @@ pub type Values = Vec<Option<u64>>;
 pub struct Counters {
     kernel: Vec<Event>,
     processor: Vec<Event>,
+    /// When events came and when the thread was switched; `None` where no more memory may be locked.
+    ring: Option<Ring>,
+    stopping: Option<Stopping>,
+}
+
+/// An event came that stops the thread.
+#[derive(Clone, Copy, Debug)]
+struct Stopping {
+    /// When.
+    time: u64,
+    /// How long the thread ran since then, and since when it does, ns.
+    ran: u64,
+    since: Option<u64>,
+    /// How often it was switched away since then.
+    switches: u64,
 }
 
 /// The metrics of this machine, in the order of [`Values`].
@@ -55,9 +75,15 @@ fn of_processor() -> &'static [(&'static str, &'static str, u64)] {
 fn attr(kind: u32, config: u64, leads: bool) -> Attr {
     let mut flags = Flags::EXCLUDE_HV;
     flags.set(Flags::EXCLUDE_KERNEL, kind == HARDWARE);
+    flags.set(Flags::CONTEXT_SWITCH | Flags::SAMPLE_ID_ALL, kind == SOFTWARE && leads);
     let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
     let read_format = if leads { ReadFormat::GROUP | times } else { ReadFormat::GROUP };
-    Attr { flags, read_format, ..Attr::new(Source::Event { kind, config: [config, 0, 0, 0] }) }
+    let attr = Attr { flags, read_format, ..Attr::new(Source::Event { kind, config: [config, 0, 0, 0] }) };
+    match kind {
+        // all of a group have one clock
+        SOFTWARE => noting(attr),
+        _ => attr,
+    }
 }
 
 fn group(kind: u32, configs: impl Iterator<Item = u64>, tid: u32) -> io::Result<Vec<Event>> {
@@ -85,10 +111,40 @@ fn read(group: &[Event], into: &mut Values) -> io::Result<()> {
 impl Counters {
     /// Starts counting for a thread.
     pub fn open(tid: u32) -> io::Result<Counters> {
-        Ok(Counters {
-            kernel: group(SOFTWARE, OF_KERNEL.iter().map(|(_, _, config)| *config), tid)?,
-            processor: group(HARDWARE, of_processor().iter().map(|(_, _, config)| *config), tid)?,
-        })
+        let kernel = group(SOFTWARE, OF_KERNEL.iter().map(|(_, _, config)| *config), tid)?;
+        let ring = kernel.first().and_then(|leader| leader.ring(1).ok());
+        let processor = group(HARDWARE, of_processor().iter().map(|(_, _, config)| *config), tid)?;
+        Ok(Counters { kernel, processor, ring, stopping: None })
+    }
+
+    /// Opens an event of [`noting`].
+    pub fn stopping(&self, attr: &Attr, tid: u32) -> io::Result<Event> {
+        let event = Event::open(attr, Thread::Of(tid), Cpu::Any, None)?;
+        if let (Some(leader), Some(_)) = (self.kernel.first(), &self.ring) {
+            event.set_output(leader)?;
+        }
+        Ok(event)
+    }
+
+    /// Whether an event came whose stop was not seen yet.
+    pub fn is_stopping(&mut self) -> bool {
+        while let Some(record) = self.ring.as_mut().and_then(Ring::next_record) {
+            self.stopping = written(record, self.stopping);
+        }
+        self.stopping.is_some()
+    }
+
+    /// The values when the last event came that stopped the thread, which stands still; at `now`, where nothing tells.
+    pub fn stopped(&mut self, now: u64) -> io::Result<Values> {
+        let mut values = self.read(now)?;
+        self.is_stopping();
+        let Some(stopping) = self.stopping.take() else { return Ok(values) };
+        let since =
+            [(0, now.saturating_sub(stopping.time)), (RAN, stopping.ran), (SWITCHES, stopping.switches)];
+        for (ix, since) in since {
+            values[ix] = values[ix].map(|value| value.saturating_sub(since));
+        }
+        Ok(values)
     }
 
     /// How long the thread ran so far, ns.
@@ -107,7 +163,43 @@ impl Counters {
     }
 }
 
+/// Has it written down when an event comes.
+pub fn noting(attr: Attr) -> Attr {
+    Attr { fields: Fields::TIME, clock: Some(Clock::Monotonic), ..attr }
+}
+
+/// `struct { header; u64 time; }` of an event, or of a switch with it as its only sample's field.
+fn written(record: &[u8], before: Option<Stopping>) -> Option<Stopping> {
+    // PERF_RECORD_SAMPLE, PERF_RECORD_SWITCH
+    const SAMPLE: u32 = 9;
+    const SWITCH: u32 = 14;
+    // PERF_RECORD_MISC_SWITCH_OUT
+    const OUT: u64 = 1 << 13;
+    let word = |at: usize| record.get(8 * at..)?.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes));
+    let (Some(header), Some(time)) = (word(0), word(1)) else { return before };
+    match (header as u32, before) {
+        (SAMPLE, _) => Some(Stopping { time, ran: 0, since: Some(time), switches: 0 }),
+        (SWITCH, Some(of)) if header >> 32 & OUT == 0 => Some(Stopping { since: Some(time), ..of }),
+        (SWITCH, Some(of)) => {
+            let ran = of.ran + of.since.map_or(0, |since| time.saturating_sub(since));
+            Some(Stopping { ran, since: None, switches: of.switches + 1, ..of })
+        }
+        _ => before,
+    }
+}
+
+/// The place of the time that the thread ran.
+pub const RAN: usize = 1;
+/// The place of the number of times that it was switched away.
+const SWITCHES: usize = 3;
+
 /// What was counted between two readings.
 pub fn difference(before: &Values, after: &Values) -> Values {
-    before.iter().zip(after).map(|(b, a)| Some((*a)?.wrapping_sub((*b)?))).collect()
+    before.iter().zip(after).map(|(b, a)| Some((*a)?.saturating_sub((*b)?))).collect()
+}
+
+/// Counts more. What was not counted is nothing.
+pub fn add(to: &mut Values, more: &Values) {
+    to.resize(more.len(), None);
+    to.iter_mut().zip(more).for_each(|(to, more)| *to = Some(to.unwrap_or(0) + more.unwrap_or(0)));
 }

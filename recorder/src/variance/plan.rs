@@ -34,7 +34,7 @@ const MANY: u32 = 32;
 /// Calls that a window is made for.
 const WANTED: f64 = 0.25;
 /// Seconds. Switching a breakpoint on takes some microseconds.
-const SHORTEST: f64 = 50e-6;
+const SHORTEST: f64 = 100e-6;
 /// Seconds of a function that nothing is known of, in which it is called half a time.
 const UNKNOWN: f64 = 10e-6;
 /// Seconds. Longer windows would keep a debug register from other functions.
@@ -78,8 +78,8 @@ pub struct Plan {
     opened: u32,
     /// Seconds, in all, that windows were opened too late.
     late: f64,
-    /// Windows for [`MANY`] calls that have ended, and those of them that were full.
-    long: u32,
+    /// Windows that have ended, and those of them with [`FEW`] calls or more.
+    ended: u32,
     full: u32,
 }
 
@@ -130,8 +130,8 @@ impl Plan {
     pub fn window(&self, rate: f64) -> Window {
         let per_second = self.per_second();
         let length = (WANTED / per_second).clamp(SHORTEST, LONGEST);
-        // where calls are short beside a stop, that many seem to take time of their own
-        let is_full = 2 * self.full > self.long;
+        // where calls are short beside a stop, their number does not tell how many there are
+        let is_full = 2 * self.full >= self.ended;
         let most = if is_full || per_second * length > SEVERAL { FEW } else { MANY };
         let calls = (per_second * length).min(f64::from(most));
         let least = if self.is_silent() { 9.0 * length } else { length };
@@ -147,9 +147,9 @@ impl Plan {
     }
 
     /// A window has ended.
-    pub fn closed(&mut self, window: Window, calls: u32, seconds: f64) {
-        self.long += u32::from(window.most == MANY);
-        self.full += u32::from(calls >= MANY);
+    pub fn closed(&mut self, calls: u32, seconds: f64) {
+        self.ended += 1;
+        self.full += u32::from(calls >= FEW);
         self.calls += u64::from(calls);
         self.open += seconds.max(0.0);
     }
@@ -183,7 +183,7 @@ mod tests {
             taken.extend((first..first + calls).map(|ix| (ix, plan.weight(window))));
             let end =
                 if calls == window.most as usize { starts[first + calls - 1] } else { at + window.length };
-            plan.closed(window, calls as u32, end - at);
+            plan.closed(calls as u32, end - at);
             at = end;
         }
         taken

@@ -9,6 +9,7 @@
 //! and 20.1 µs, means of all but the largest twentieth of 29.9, 25.8 and 24.8 µs beside 31.6, 26.2 and 25.1 µs.
 
 use super::Stops;
+use super::counters::{RAN, Values};
 
 /// Returns for one step.
 const EVERY: u32 = 6;
@@ -40,8 +41,9 @@ impl Steps {
         self.returns % EVERY == 1
     }
 
-    /// A step took so many ns of the thread's time and of the wall's.
-    pub fn push(&mut self, thread: u64, wall: u64) {
+    /// So much was counted in a stop.
+    pub fn push(&mut self, counted: &Values) {
+        let [thread, wall] = [RAN, 0].map(|ix| counted.get(ix).copied().flatten().unwrap_or(0));
         match self.kept.get_mut(self.taken % KEPT) {
             Some(oldest) => *oldest = [thread, wall],
             None => self.kept.push([thread, wall]),

@@ -4,6 +4,7 @@
 //! ours means, it leaves to those who measure calls.
 
 use super::calls::{PERIODS, until_sample};
+use super::counters::Values;
 use super::sampler::{Sampler, clock};
 use super::tracee::{Cause, Planned, Tracee};
 use super::{Candidate, Observer};
@@ -29,6 +30,10 @@ impl<O: Observer> Sampler<'_, O> {
     }
 
     pub(super) fn change(&mut self, tid: u32, change: Change) -> Result<(), O::Error> {
+        if let Some(tracee) = self.tracees.get_mut(&tid).filter(|_| change != Change::Signal(libc::SIGTRAP)) {
+            // the program does something else first
+            tracee.end_probe(None, &Values::new());
+        }
         match change {
             Change::Exited(_) | Change::Killed(_) => {
                 self.forget(tid)?;
@@ -54,7 +59,6 @@ impl<O: Observer> Sampler<'_, O> {
                 match cause {
                     Some((cause, false)) => return self.trapped(tid, cause, time),
                     Some((_, true)) => {}
-                    None if self.stepped(tid, time) => return Ok(()),
                     None => return self.pass(tid, libc::SIGTRAP),
                 }
             }

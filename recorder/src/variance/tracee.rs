@@ -3,11 +3,11 @@
 //! In: the number of a thread. Out: events on it that stop it, and what it says while it stands still. It knows nothing of
 //! when to open windows.
 
-use super::counters::{Counters, Values};
+use super::counters::{Counters, RAN, Values, add, difference, noting};
 use super::frames::Frame;
 use super::plan::{LONG, Plan, Window};
 use crate::sys::trace::Memory;
-use crate::sys::{Access, Attr, Cpu, Event, Flags, Rate, Source, Thread};
+use crate::sys::{Access, Attr, Event, Flags, Rate, Source};
 use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
@@ -55,10 +55,14 @@ pub struct Open {
     pub since: u64,
     /// The thread's `stops` then.
     pub stops: u64,
+    /// The thread's `slowed` then.
+    pub slowed: u64,
     /// How long it ran up to the last look.
     pub ran: u64,
     /// Looks without that it ran.
     pub idle: u32,
+    /// Looks so far.
+    pub looks: u64,
     /// Calls so far.
     pub calls: u32,
     /// Tells windows apart that are open one after the other in one register.
@@ -78,8 +82,8 @@ pub struct Pending {
     pub before: Values,
     /// Stops since.
     pub stops: u32,
-    /// The thread's `stopped` at its beginning.
-    pub stopped: u64,
+    /// The thread's `taken` at its beginning.
+    pub taken: Values,
     /// Accesses in passing.
     pub passing: u32,
 }
@@ -124,19 +128,20 @@ pub struct Tracee {
     pub calls: Vec<Pending>,
     /// By entry.
     pub plans: HashMap<u64, Planned>,
-    /// How long the tool kept it standing, ns.
-    pub stopped: u64,
+    /// What was counted from the events that stopped it to when it went on.
+    pub taken: Values,
     /// How often the tool stopped it.
     pub stops: u64,
-    /// How long it had run and what time it was, ns, before the single step that it takes.
-    pub stepping: Option<(u64, u64)>,
+    /// It is stopped again at once by the breakpoint of this number; the counters before.
+    pub probe: Option<(usize, Values)>,
     /// Clock samples so far.
     pub samples: u32,
 }
 
 fn stopping(source: Source, number: u64, period: u64) -> Attr {
     let flags = Flags::SIGTRAP | Flags::REMOVE_ON_EXEC | Flags::EXCLUDE_KERNEL | Flags::EXCLUDE_HV;
-    Attr { flags, rate: Rate::Period(period), signal_data: MARK + number, ..Attr::new(source) }
+    let rate = Rate::Period(period);
+    noting(Attr { flags, rate, signal_data: MARK + number, ..Attr::new(source) })
 }
 
 fn breakpoint(access: Access, address: u64, number: u64) -> Attr {
@@ -155,23 +160,27 @@ const NOWHERE: u64 = 0x1000;
 impl Tracee {
     /// Puts events on a thread that stands still. None of the breakpoints is on; the clock ticks after `period` ns.
     pub fn new(pid: u32, tid: u32, memory: Rc<Memory>, period: u64) -> io::Result<Tracee> {
-        let open = |attr: Attr| Event::open(&attr, Thread::Of(tid), Cpu::Any, None);
+        let counters = Counters::open(tid)?;
+        let open = |attr: Attr| counters.stopping(&attr, tid);
         let entry = |n: u64| open(off(breakpoint(Access::Execute, NOWHERE, n)));
         // task-clock
         let clock = stopping(Source::Event { kind: 1, config: [1, 0, 0, 0] }, CLOCK, period);
+        let entries = [entry(0)?, entry(1)?, entry(2)?];
+        let watch = open(off(breakpoint(Access::ReadWrite, NOWHERE, WATCH)))?;
+        let clock = open(clock)?;
         Ok(Tracee {
             pid,
             memory,
-            counters: Counters::open(tid)?,
-            entries: [entry(0)?, entry(1)?, entry(2)?],
-            watch: open(off(breakpoint(Access::ReadWrite, NOWHERE, WATCH)))?,
-            clock: open(clock)?,
+            counters,
+            entries,
+            watch,
+            clock,
             open: [None; ENTRIES],
             calls: Vec::new(),
             plans: HashMap::new(),
-            stopped: 0,
+            taken: Values::new(),
             stops: 0,
-            stepping: None,
+            probe: None,
             samples: 0,
         })
     }
@@ -182,7 +191,8 @@ impl Tracee {
         if length > LONG && long + 1 >= ENTRIES {
             return None;
         }
-        self.open.iter().position(Option::is_none)
+        let probe = self.probe.as_ref().map(|(register, _)| *register);
+        (0..ENTRIES).find(|&register| self.open[register].is_none() && Some(register) != probe)
     }
 
     /// Watches an entry.
@@ -194,10 +204,41 @@ impl Tracee {
         Ok(())
     }
 
-    /// How long the program ran in a window, ns, less what each stop slowed it down by.
-    pub fn ran(&self, open: &Open, slowdown: u64) -> u64 {
-        let ran = self.counters.ran().unwrap_or(u64::MAX);
-        ran.saturating_sub(open.since).saturating_sub((self.stops - open.stops) * slowdown)
+    /// How long the program ran in a window, ns, when the thread has run for `ran`: less what `slowdown` is for each time
+    /// that it was stopped or looked at. From the opening to the first of these it is one more: a half at either end.
+    pub fn within(&self, open: &Open, ran: u64, slowdown: u64) -> u64 {
+        let breaks = 1 + (self.stops - open.stops) + open.looks;
+        let tool = (self.slowed() - open.slowed) + breaks * slowdown;
+        ran.saturating_sub(open.since).saturating_sub(tool)
+    }
+
+    /// ns that the thread itself took from events to standing still, and on its way from there.
+    pub fn slowed(&self) -> u64 {
+        self.taken.get(RAN).copied().flatten().unwrap_or(0)
+    }
+
+    /// A stop that began with these counters ends now. Gives the counters.
+    pub fn account(&mut self, seen: &Values, now: u64) -> io::Result<Values> {
+        let values = self.counters.read(now)?;
+        add(&mut self.taken, &difference(seen, &values));
+        self.stops += 1;
+        Ok(values)
+    }
+
+    /// Has the thread stopped again before its next instruction, if a register is free for that.
+    pub fn set_probe(&mut self, next: u64, before: Values) -> io::Result<()> {
+        let Some(register) = self.free(0.0) else { return Ok(()) };
+        self.entries[register].modify(&breakpoint(Access::Execute, next, register as u64))?;
+        self.probe = Some((register, before));
+        Ok(())
+    }
+
+    /// What was counted from before the probe to now, if this is where it ends.
+    pub fn end_probe(&mut self, cause: Option<Cause>, seen: &Values) -> Option<Values> {
+        let (register, before) = self.probe.take()?;
+        // a thread that has ended has no events left
+        let _ = self.entries[register].disable();
+        (cause == Some(Cause::Entry(register))).then(|| difference(&before, seen))
     }
 
     /// Until when looking at the thread would disturb the call that is measured: reading its counters while it runs
@@ -207,14 +248,20 @@ impl Tracee {
         Some(began + CALM)
     }
 
-    /// Watches it no longer, and learns from how many calls there were.
-    pub fn disarm(&mut self, register: usize, slowdown: u64) {
-        let Some(open) = self.open[register].take() else { return };
+    /// Watches an entry no longer; what came before that is seen.
+    pub fn quiet(&self, register: usize) {
         // a thread that has ended has no events left
         let _ = self.entries[register].disable();
-        let seconds = self.ran(&open, slowdown) as f64 * 1e-9;
+    }
+
+    /// Watches it no longer, and learns from how many calls there were.
+    pub fn disarm(&mut self, register: usize, ran: u64, slowdown: u64) {
+        let Some(open) = self.open[register].take() else { return };
+        self.quiet(register);
+        // nothing is taken behind its end
+        let seconds = (self.within(&open, ran, slowdown) as f64 * 1e-9).min(open.window.length);
         if let Some(planned) = self.plans.get_mut(&open.entry) {
-            planned.plan.closed(open.window, open.calls, seconds.min(1e6));
+            planned.plan.closed(open.calls, seconds.min(1e6));
         }
     }
 

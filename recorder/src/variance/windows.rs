@@ -4,6 +4,7 @@
 //! calls but how many began.
 
 use super::Candidate;
+use super::counters::{RAN, Values};
 use super::plan::{Plan, share};
 use super::sampler::{Sampler, clock};
 use super::tracee::{Open, Planned};
@@ -47,8 +48,10 @@ impl<O> Sampler<'_, O> {
                 window,
                 since: ran,
                 stops: tracee.stops,
+                slowed: tracee.slowed(),
                 ran: 0,
                 idle: 0,
+                looks: 0,
                 calls: 0,
                 number,
             };
@@ -58,8 +61,8 @@ impl<O> Sampler<'_, O> {
         planned.plan.due(armed.then_some(late));
         let length = nanoseconds(window.length);
         match register.filter(|_| armed) {
-            Some(register) => self.due.push(Reverse((time + length, tid, Due::Close(register, number)))),
-            None => self.next(tid, entry, time, length),
+            Some(register) => self.due.push(Reverse((clock() + length, tid, Due::Close(register, number)))),
+            None => self.next(tid, entry, time, ran + length),
         }
     }
 
@@ -70,46 +73,60 @@ impl<O> Sampler<'_, O> {
         if let Some(at) = tracee.undisturbed_until().filter(|at| *at > time) {
             return self.due.push(Reverse((at, tid, Due::Close(register, number))));
         }
-        let (ran, length) = (tracee.ran(&open, self.steps.cost()), nanoseconds(open.window.length));
-        if ran >= length {
-            return self.shut(tid, register, time);
+        // a call may have begun in time, and be seen later
+        if tracee.counters.is_stopping() {
+            return self.due.push(Reverse((time + LOOK, tid, Due::Close(register, number))));
         }
-        open.idle = if ran > open.ran { 0 } else { (open.idle + 1).min(IDLEST) };
-        open.ran = ran;
+        let ran = tracee.counters.ran().unwrap_or(u64::MAX);
+        let within = tracee.within(&open, ran, self.steps.cost());
+        let length = nanoseconds(open.window.length);
+        if within >= length {
+            tracee.quiet(register);
+            if !tracee.counters.is_stopping() {
+                return self.end(tid, register, time, ran);
+            }
+        }
+        open.idle = if within > open.ran { 0 } else { (open.idle + 1).min(IDLEST) };
+        open.ran = within;
+        open.looks += 1;
         tracee.open[register] = Some(open);
-        let at = time + (length - ran).max(LOOK << open.idle);
+        let at = time + length.saturating_sub(within).max(LOOK << open.idle);
         self.due.push(Reverse((at, tid, Due::Close(register, number))));
     }
 
-    /// Ends a window, and plans the next of the function.
-    pub(super) fn shut(&mut self, tid: u32, register: usize, time: u64) {
-        let Some(tracee) = self.tracees.get_mut(&tid) else { return };
-        let Some(open) = tracee.open[register] else { return };
-        tracee.disarm(register, self.steps.cost());
-        self.next(tid, open.entry, time, 0);
+    /// Ends a window, and plans the next of the function. The thread stands still since an event came with these counters.
+    pub(super) fn shut(&mut self, tid: u32, register: usize, seen: &Values) {
+        let of = |ix: usize| seen.get(ix).copied().flatten().unwrap_or(0);
+        self.end(tid, register, of(0), of(RAN));
     }
 
-    /// Ends the windows of a thread that are over. It stands still: looking costs it nothing.
-    pub(super) fn shut_all(&mut self, tid: u32, time: u64) {
+    /// Ends the windows of such a thread that are over: looking costs it nothing now.
+    pub(super) fn shut_all(&mut self, tid: u32, seen: &Values) {
         let Some(tracee) = self.tracees.get(&tid) else { return };
-        let cost = self.steps.cost();
-        let over = |open: &Open| tracee.ran(open, cost) >= nanoseconds(open.window.length);
+        let (ran, cost) = (seen.get(RAN).copied().flatten().unwrap_or(0), self.steps.cost());
+        let over = |open: &Open| tracee.within(open, ran, cost) >= nanoseconds(open.window.length);
         let over: Vec<usize> =
             (0..tracee.open.len()).filter(|&ix| tracee.open[ix].as_ref().is_some_and(over)).collect();
-        over.into_iter().for_each(|register| self.shut(tid, register, time));
+        over.into_iter().for_each(|register| self.shut(tid, register, seen));
     }
 
-    /// Plans the next window of a function of a thread, when that has run for `skipped` ns and a gap.
-    fn next(&mut self, tid: u32, entry: u64, time: u64, skipped: u64) {
+    fn end(&mut self, tid: u32, register: usize, time: u64, ran: u64) {
+        let Some(tracee) = self.tracees.get_mut(&tid) else { return };
+        let Some(open) = tracee.open[register] else { return };
+        tracee.disarm(register, ran, self.steps.cost());
+        self.next(tid, open.entry, time, ran);
+    }
+
+    /// Plans the next window of a function of a thread, a gap after that has run for `from` ns.
+    fn next(&mut self, tid: u32, entry: u64, time: u64, from: u64) {
         let Some(tracee) = self.tracees.get_mut(&tid) else { return };
         let Some(plan) = tracee.plans.get(&entry).map(|planned| planned.plan) else { return };
         let rate = share(self.options.rate, &plan, tracee.plans.values().map(|planned| &planned.plan));
         let next = plan.window(rate);
-        let ran = tracee.counters.ran().unwrap_or(0);
         let place = self.random.uniform();
         let Some(planned) = tracee.plans.get_mut(&entry) else { return };
-        let gap = nanoseconds(next.gap * (1.0 - planned.place + place)) + skipped;
-        (planned.next, planned.from, planned.ran, planned.idle) = (next, ran + gap, ran, 0);
+        let gap = nanoseconds(next.gap * (1.0 - planned.place + place));
+        (planned.next, planned.from, planned.ran, planned.idle) = (next, from + gap, from, 0);
         planned.place = place;
         self.due.push(Reverse((time + gap, tid, Due::Open(entry))));
     }
@@ -136,7 +153,8 @@ impl<O> Sampler<'_, O> {
             });
         }
         let time = clock();
-        new.into_iter().for_each(|entry| self.next(tid, entry, time, 0));
+        let ran = tracee.counters.ran().unwrap_or(0);
+        new.into_iter().for_each(|entry| self.next(tid, entry, time, ran));
     }
 }
 
