@@ -2,7 +2,7 @@
 
 use crate::command::{code, not_started, tell};
 use skidconv::variance::code::Code;
-use skidconv::variance::recording::{self, Cost, End, Header, Line, Lost, Metric, Sample, Thread, VERSION};
+use skidconv::variance::lines::{self, Cost, End, Header, Line, Lost, Metric, Sample, Thread, VERSION};
 use skidconv_recorder::output::{beside, is_stdout, stdout};
 use skidconv_recorder::set_aside::SetAside;
 use skidconv_recorder::sys::{Clock, now, trace::Change};
@@ -250,7 +250,7 @@ impl Observer for Calls {
     fn returned(&mut self, call: &Call) -> Result<(), Error> {
         let Some(&(function, context)) = self.begun.get(call.context as usize) else { return Ok(()) };
         self.number += 1;
-        self.line(&Line::Call(recording::Call {
+        self.line(&Line::Call(lines::Call {
             tid: call.tid,
             function,
             context,

@@ -73,7 +73,7 @@ fn measured(ran: &Ran) -> Option<()> {
 fn logged<'a>(
     recording: &Recording,
     log: &'a Log,
-    call: &skidconv::variance::recording::Call,
+    call: &skidconv::variance::lines::Call,
 ) -> Option<Result<&'a Event, String>> {
     let name = &recording.functions[call.function as usize].name;
     let events = log.get(&call.tid)?;

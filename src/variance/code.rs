@@ -3,7 +3,7 @@
 //! In: registers and stacks of threads that stand still. Out: ids of functions and contexts, with a [`Line`] for each new one,
 //! and the entries of hot functions. It knows nothing of how threads are stopped.
 
-use super::recording::{Context, Function, Line};
+use super::lines::{Context, Function, Line};
 use crate::code::{Bitness, Flow, decode};
 use crate::image::{FunctionRange, FunctionSource, Place, Running, Svma, demangle};
 use std::collections::HashMap;

@@ -9,6 +9,7 @@
 pub mod code;
 mod csv;
 mod html;
+pub mod lines;
 mod moments;
 pub mod recording;
 mod summary;

@@ -1,7 +1,8 @@
 //! Calls put together by function and calling context, and what to do about them.
 
+use super::lines::Call;
 use super::moments::{Moments, Split};
-use super::recording::{Call, Recording};
+use super::recording::Recording;
 use std::collections::{BTreeMap, HashSet};
 
 /// Part of the time from which a function is worth the effort (FVSampler, section 6.2).

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
-use skidconv::variance::recording::{Call, Function, Header, Line, Metric, VERSION};
+use skidconv::variance::lines::{Call, Function, Header, Line, Metric, VERSION};
 
 use crate::command::{ran, rows};
 use crate::recording::{FIELDS, Recording};

@@ -85,12 +85,6 @@ pub fn resume(tid: i32, signal: i32) -> io::Result<()> {
     checked(unsafe { libc::ptrace(libc::PTRACE_CONT, tid, 0, signal as usize) }).map(drop)
 }
 
-/// Lets a thread that stands still go on for one instruction.
-pub fn step(tid: i32) -> io::Result<()> {
-    // SAFETY: no pointers.
-    checked(unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, tid, 0, 0) }).map(drop)
-}
-
 /// Leaves a thread in its group's stop, and hears when that ends.
 pub fn listen(tid: i32) -> io::Result<()> {
     // SAFETY: no pointers.
@@ -140,12 +134,6 @@ pub fn trap(tid: i32) -> io::Result<Option<Trap>> {
     // si_signo, si_errno; si_code, 0; then the union: si_addr, si_perf_data, si_perf_type and si_perf_flags
     let (code, flags) = (raw[1] as u32 as i32, (raw[4] >> 32) as u32);
     Ok((code == TRAP_PERF).then_some(Trap { data: raw[3], is_late: flags & 1 != 0 }))
-}
-
-/// Whether the signal that a thread stands still with comes from [`step`]; that of `int3` has another code.
-pub fn is_step(tid: i32) -> bool {
-    // SI_USER, TRAP_BRKPT, TRAP_TRACE
-    signal(tid).is_ok_and(|raw| (0..=2).contains(&(raw[1] as u32 as i32)))
 }
 
 fn signal(tid: i32) -> io::Result<[u64; 16]> {

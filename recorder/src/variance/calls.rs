@@ -32,7 +32,7 @@ impl<O: Observer> Sampler<'_, O> {
         let seen = trace::registers(tid as i32).and_then(|of| Ok((of, tracee.counters.stopped(time)?)));
         let Ok((registers, seen)) = seen else { return self.pass(tid, 0) };
         if let Some(cost) = tracee.end_probe(Some(cause), &seen) {
-            self.steps.push(&cost);
+            self.probes.push(&cost);
             self.go_on(tid, &seen);
             return Ok(());
         }
@@ -172,7 +172,7 @@ impl<O: Observer> Sampler<'_, O> {
         let (pid, is_last) = (tracee.pid, tracee.calls.is_empty());
         let taken = difference(&call.taken, &tracee.taken);
         self.shut_all(tid, seen);
-        match is_last && self.steps.is_due() {
+        match is_last && self.probes.is_due() {
             true => self.probe(tid, seen, registers[RIP]),
             false => self.go_on(tid, seen),
         }

@@ -3,11 +3,16 @@
 use super::{Call, Candidate, Error, Observer, Options, Sampler, Stop};
 use crate::sys::trace;
 use std::hint::black_box;
+use std::io;
+use std::time::Duration;
 
 /// Calls that are enough.
 const CALLS: usize = 50;
 /// Calls a second: more than there can be, so that windows follow each other.
 const RATE: f64 = 1e5;
+
+/// The time for that: where debug registers do nothing, there are no calls.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// What single stops take, of one metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -42,13 +47,14 @@ impl Cost {
         let pid = trace::fork(work).map_err(Error::Wait)?;
         let mut empty = Empty::default();
         let entry = called as *const () as u64;
-        let options = Options { rate: RATE, seed, duration: None };
+        let options = Options { rate: RATE, seed, duration: Some(LONGEST) };
         let sampler = Sampler::new(options, 0, &mut empty);
         let done = sampler.watch(pid, Candidate { entry, end: entry + 64 });
         let _ = trace::kill(pid, libc::SIGKILL);
         let _ = trace::wait_for(pid);
         match done {
             Err(Stopped::Failed(error)) => Err(error),
+            _ if empty.0.is_empty() => Err(Error::Unsupported(io::ErrorKind::TimedOut.into())),
             _ => Ok(empty.cost()),
         }
     }

@@ -20,7 +20,8 @@
 //! 60 with twice as many samples of what runs.
 //!
 //! What every stop costs inside a call (the way back into the program and the exception that ends it) is measured beforehand
-//! with a function that does nothing, see [`Cost`], and while the program runs with single steps, see [`steps`].
+//! with a function that does nothing, see [`Cost`], and again and again while the program runs, see
+//! [`probes`].
 
 mod attach;
 mod calls;
@@ -28,8 +29,8 @@ pub mod counters;
 mod cost;
 pub mod frames;
 pub mod plan;
+mod probes;
 mod sampler;
-mod steps;
 mod threads;
 mod tracee;
 mod windows;

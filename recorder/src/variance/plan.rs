@@ -9,7 +9,7 @@
 //! gaps alone measured so, the scheduler favoured the thread after many stops, which is among short calls (11 %).
 //!
 //! What a stop takes from a window is only known on average, and is measured again and again while the program runs (see
-//! [`super::steps`]). Calls that are not much longer than it (some 20 µs) are at a disadvantage beside longer ones of the same
+//! [`super::probes`]). Calls that are not much longer than it (some 20 µs) are at a disadvantage beside longer ones of the same
 //! function all the same. A window that would hold more than 16 calls, or did hold 32, is closed after four; this concerns
 //! functions that are called every 6 µs or more often. There calls behind pauses, and long ones, are preferred. A linear
 //! search over keys that move slowly, whose steps each call counted itself, on a machine with four to five times the work it
@@ -110,6 +110,13 @@ pub struct Window {
     pub most: u32,
 }
 
+impl Window {
+    /// Seconds until it begins, where it lies at `place` of its turn and the one before lay at `before` of its own, 0 to 1.
+    pub fn wait(&self, before: f64, place: f64) -> f64 {
+        self.gap * (1.0 - before + place)
+    }
+}
+
 impl Plan {
     /// Calls a second of the function, as far as known.
     fn per_second(&self) -> f64 {
@@ -170,9 +177,12 @@ mod tests {
     /// Runs windows over calls that begin at `starts`, in seconds; gives the indices of those taken, with weights.
     fn taken(starts: &[f64], rate: f64, seed: u64) -> Vec<(usize, f64)> {
         let (mut plan, mut random, mut at, mut taken) = (Plan::default(), Random(seed), 0.0, vec![]);
+        let mut before = 0.5;
         while at < *starts.last().unwrap() {
             let window = plan.window(rate);
-            at += random.exponential(window.gap);
+            let place = random.uniform();
+            at += window.wait(before, place);
+            before = place;
             plan.due(Some(0.0));
             let first = starts.partition_point(|start| *start < at);
             let calls = starts[first..]
@@ -205,6 +215,19 @@ mod tests {
         assert!(taken.len() > 5000, "{}", taken.len());
         assert!((mean / truth - 1.0).abs() < 0.02, "{mean} for {truth}");
         assert!((weight / 400_000.0 - 1.0).abs() < 0.1, "{weight} calls for 400000");
+    }
+
+    #[test]
+    fn each_turn_has_one_window() {
+        let (mut random, mut before, mut waited) = (Random(7), 0.0, 0.0);
+        let window = Window { length: 0.0, gap: 0.01, most: FEW };
+        for turn in 0..1000 {
+            let place = random.uniform();
+            waited += window.wait(before, place);
+            before = place;
+            let turns = waited / window.gap;
+            assert!((f64::from(turn)..f64::from(turn + 2)).contains(&turns), "{turns} after {turn}");
+        }
     }
 
     #[test]

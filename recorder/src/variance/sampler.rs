@@ -4,7 +4,7 @@
 //! comes to a process that runs, and leaves one, is in [`super::attach`].
 
 use super::plan::Random;
-use super::steps::Steps;
+use super::probes::Probes;
 use super::tracee::Tracee;
 use super::windows::Due;
 use super::{Candidate, Error, Observer, Options, Outcome};
@@ -23,7 +23,7 @@ pub struct Sampler<'a, O> {
     pub(super) observer: &'a mut O,
     pub(super) random: Random,
     /// ns of the thread's time that a stop costs.
-    pub(super) steps: Steps,
+    pub(super) probes: Probes,
     pub(super) tracees: HashMap<u32, Tracee>,
     pub(super) memories: HashMap<u32, Rc<Memory>>,
     pub(super) due: BinaryHeap<Reverse<(u64, u32, Due)>>,
@@ -60,7 +60,7 @@ where
             options,
             observer,
             random: Random(options.seed),
-            steps: Steps::new(slowdown),
+            probes: Probes::new(slowdown),
             tracees: HashMap::new(),
             memories: HashMap::new(),
             due: BinaryHeap::new(),
@@ -171,7 +171,7 @@ where
             end: self.end,
             unwatched: self.unwatched,
             crowded: self.crowded,
-            stops: self.steps.stops(),
+            stops: self.probes.stops(),
         })
     }
 

@@ -78,7 +78,7 @@ impl<O> Sampler<'_, O> {
             return self.due.push(Reverse((time + LOOK, tid, Due::Close(register, number))));
         }
         let ran = tracee.counters.ran().unwrap_or(u64::MAX);
-        let within = tracee.within(&open, ran, self.steps.cost());
+        let within = tracee.within(&open, ran, self.probes.cost());
         let length = nanoseconds(open.window.length);
         if within >= length {
             tracee.quiet(register);
@@ -103,7 +103,7 @@ impl<O> Sampler<'_, O> {
     /// Ends the windows of such a thread that are over: looking costs it nothing now.
     pub(super) fn shut_all(&mut self, tid: u32, seen: &Values) {
         let Some(tracee) = self.tracees.get(&tid) else { return };
-        let (ran, cost) = (seen.get(RAN).copied().flatten().unwrap_or(0), self.steps.cost());
+        let (ran, cost) = (seen.get(RAN).copied().flatten().unwrap_or(0), self.probes.cost());
         let over = |open: &Open| tracee.within(open, ran, cost) >= nanoseconds(open.window.length);
         let over: Vec<usize> =
             (0..tracee.open.len()).filter(|&ix| tracee.open[ix].as_ref().is_some_and(over)).collect();
@@ -113,7 +113,7 @@ impl<O> Sampler<'_, O> {
     fn end(&mut self, tid: u32, register: usize, time: u64, ran: u64) {
         let Some(tracee) = self.tracees.get_mut(&tid) else { return };
         let Some(open) = tracee.open[register] else { return };
-        tracee.disarm(register, ran, self.steps.cost());
+        tracee.disarm(register, ran, self.probes.cost());
         self.next(tid, open.entry, time, ran);
     }
 
@@ -125,7 +125,7 @@ impl<O> Sampler<'_, O> {
         let next = plan.window(rate);
         let place = self.random.uniform();
         let Some(planned) = tracee.plans.get_mut(&entry) else { return };
-        let gap = nanoseconds(next.gap * (1.0 - planned.place + place));
+        let gap = nanoseconds(next.wait(planned.place, place));
         (planned.next, planned.from, planned.ran, planned.idle) = (next, from + gap, from, 0);
         planned.place = place;
         self.due.push(Reverse((time + gap, tid, Due::Open(entry))));
