@@ -28,6 +28,8 @@ struct Columns<'a> {
     share: Option<String>,
     advice: Option<&'static str>,
     image: String,
+    /// Of `all`: the standard error of cv, where there are enough calls.
+    cv_error: Option<String>,
 }
 
 /// Writes a header and, of each function with calls, its contexts: all threads together, then each thread.
@@ -76,5 +78,6 @@ fn row<'a>(
         share: split.map(|_| number(group.share)),
         advice: is_judged.then(|| summary.advice(group).brief()),
         image: plain(&function.image),
+        cv_error: split.and_then(|_| group.cv_error(metric)).map(number),
     }
 }

@@ -46,7 +46,7 @@ fn table(summary: &Summary<'_>) -> String {
     let mut html = String::from(
         "<p><input type=search placeholder=\"find a function\" data-table=calls></p><div class=panel><table id=calls><thead><tr>\
          <th data-sort>function<th>called from<th class=n data-sort aria-sort=descending>time<th class=n data-sort>calls\
-         <th class=n data-sort>mean<th class=n data-sort>sd<th class=n data-sort>cv<th class=n data-sort>within threads\
+         <th class=n data-sort>mean<th class=n data-sort>sd<th class=n data-sort>cv<th class=n data-sort title=\"standard error of cv\">±<th class=n data-sort>within threads\
          <th class=n data-sort>between<th>guidance</thead><tbody>",
     );
     for (ix, (_, contexts)) in summary.functions.iter().enumerate() {
@@ -75,6 +75,8 @@ fn row(summary: &Summary<'_>, ix: usize, group: &Group) -> String {
     number(moments.mean(), amount(moments.mean(), unit));
     number(moments.sd(), amount(moments.sd(), unit));
     number(moments.cv(), percent(moments.cv()));
+    let error = group.cv_error(summary.metric);
+    number(error.unwrap_or(0.0), error.map_or_else(|| "–".into(), percent));
     number(within, percent(within));
     number(between, if group.threads.len() > 1 { percent(between) } else { "–".into() });
     let class = if advice == Advice::Reduce { "bad" } else { "dim" };

@@ -95,6 +95,23 @@ impl Moments {
     }
 }
 
+/// The standard error of the coefficient of variation of all `folds` together: the delete-a-group jackknife (Wolter,
+/// *Introduction to Variance Estimation*, 2007, section 4.2). `None` where one of them has fewer than two values.
+pub fn cv_error(folds: &[Moments]) -> Option<f64> {
+    if folds.len() < 2 || folds.iter().any(|fold| fold.n < 2) {
+        return None;
+    }
+    let without = |left: usize| {
+        let mut rest = Moments::default();
+        folds.iter().enumerate().filter(|(ix, _)| *ix != left).for_each(|(_, fold)| rest.merge(fold));
+        rest.cv()
+    };
+    let mut cvs = Moments::default();
+    (0..folds.len()).for_each(|left| cvs.push(without(left), 1.0));
+    let groups = folds.len() as f64;
+    Some((cvs.spread * (groups - 1.0) / groups).sqrt())
+}
+
 /// Where a variance comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Split {
@@ -181,6 +198,28 @@ mod tests {
         }
         assert!((some.mean() / all.mean() - 1.0).abs() < 0.01, "{} {}", some.mean(), all.mean());
         assert!((some.cv() / all.cv() - 1.0).abs() < 0.01, "{} {}", some.cv(), all.cv());
+    }
+
+    /// Of a normal distribution, √(1/(2n) + cv²/n) · cv to first order.
+    #[test]
+    fn the_error_of_a_cv_is_that_of_theory() {
+        let mut state = 3u64;
+        let mut uniform = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 40) as f64 / (1 << 24) as f64
+        };
+        let mut errors = Moments::default();
+        for _ in 0..200 {
+            let mut folds = [Moments::default(); 10];
+            for ix in 0..500 {
+                let normal = (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+                folds[ix % 10].push(10.0 + 2.0 * normal, 1.0);
+            }
+            errors.push(cv_error(&folds).unwrap(), 1.0);
+        }
+        let theory = 0.2 * (1.0f64 / 1000.0 + 0.04 / 500.0).sqrt();
+        assert!((errors.mean() / theory - 1.0).abs() < 0.1, "{} for {theory}", errors.mean());
+        assert_eq!(cv_error(&[of(&[1.0, 2.0]), of(&[1.0])]), None);
     }
 
     #[test]

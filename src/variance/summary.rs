@@ -1,7 +1,7 @@
 //! Calls put together by function and calling context, and what to do about them.
 
 use super::lines::Call;
-use super::moments::{Moments, Split};
+use super::moments::{Moments, Split, cv_error};
 use super::recording::Recording;
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,6 +13,10 @@ const WITHIN: f64 = 0.2;
 const BETWEEN: f64 = 0.1;
 /// Calls below which nothing is said.
 const FEWEST: u64 = 10;
+
+/// Parts that calls are dealt to, so many at a time as may come of one window.
+const FOLDS: usize = 10;
+const DEALT: u64 = 4;
 
 /// FVSampler's table 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +72,8 @@ pub struct Group {
     pub threads: BTreeMap<u32, Vec<Moments>>,
     /// By metric.
     pub all: Vec<Moments>,
+    /// By metric: all in parts, for the errors of what is estimated.
+    folds: Vec<[Moments; FOLDS]>,
     /// Calls sampled that did not return.
     pub lost: u64,
     /// Part of the samples of time that have the function on their stack, 0 to 1; of a context, called from there.
@@ -90,10 +96,12 @@ impl Group {
         let metrics = recording.header.metrics.len();
         let thread = self.threads.entry(call.tid).or_insert_with(|| vec![Moments::default(); metrics]);
         self.all.resize(metrics, Moments::default());
-        for (metric, (own, all)) in thread.iter_mut().zip(&mut self.all).enumerate() {
+        self.folds.resize(metrics, [Moments::default(); FOLDS]);
+        for (metric, own) in thread.iter_mut().enumerate() {
             if let Some(value) = recording.value(call, metric) {
-                own.push(value, call.weight);
-                all.push(value, call.weight);
+                let fold = (self.all[metric].n() / DEALT) as usize % FOLDS;
+                let into = [own, &mut self.folds[metric][fold], &mut self.all[metric]];
+                into.into_iter().for_each(|of| of.push(value, call.weight));
             }
         }
     }
@@ -106,6 +114,11 @@ impl Group {
     /// Calls that they stand for.
     pub fn estimated(&self) -> f64 {
         self.all.first().map_or(0.0, Moments::weight)
+    }
+
+    /// The standard error of a metric's coefficient of variation; `None` of too few calls.
+    pub fn cv_error(&self, metric: usize) -> Option<f64> {
+        cv_error(self.folds.get(metric)?)
     }
 
     /// Where a metric's variance comes from.

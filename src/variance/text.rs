@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 /// Contexts shown of a function.
 const CONTEXTS: usize = 4;
 /// Columns of the numbers.
-const NUMBERS: &str = "  time   calls        mean          sd      cv  within between  ";
+const NUMBERS: &str = "  time   calls        mean          sd      cv       ±  within between  ";
 
 /// Draws a summary. Names come out without control characters.
 pub fn render(summary: &Summary<'_>, style: &Style) -> String {
@@ -79,8 +79,9 @@ fn numbers(summary: &Summary<'_>, group: &Group) -> String {
     let (within, between) = group.variation(summary.metric);
     let percent = |part: f64| format!("{:.1}%", 100.0 * part);
     let between = if group.threads.len() > 1 { percent(between) } else { "–".into() };
+    let error = group.cv_error(summary.metric).map_or_else(|| "–".into(), percent);
     format!(
-        "{:>6}{:>8}{:>12}{:>12}{:>8}{:>8}{between:>8}  ",
+        "{:>6}{:>8}{:>12}{:>12}{:>8}{error:>8}{:>8}{between:>8}  ",
         percent(group.share),
         group.calls(),
         amount(moments.mean(), unit),
@@ -94,7 +95,7 @@ fn foot(summary: &Summary<'_>, style: &Style) -> String {
     let (sampled, worst) = (summary.recording.samples.len(), summary.functions.iter());
     let mut text = String::from("\n");
     let note = format!(
-        "time: part of {sampled} samples with the function on the stack · cv: standard deviation / mean · within, between: \
+        "time: part of {sampled} samples with the function on the stack · cv: standard deviation / mean · ±: its standard error · within, between: \
          cv of calls of one thread, and of the means of threads"
     );
     text += &style.dim(&wrap(&note, 0, style.columns()));

@@ -57,7 +57,7 @@ pub struct Open {
     pub stops: u64,
     /// The thread's `slowed` then.
     pub slowed: u64,
-    /// How long it ran up to the last look.
+    /// How long the thread had run at the last look.
     pub ran: u64,
     /// Looks without that it ran.
     pub idle: u32,

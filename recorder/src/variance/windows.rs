@@ -86,9 +86,11 @@ impl<O> Sampler<'_, O> {
                 return self.end(tid, register, time, ran);
             }
         }
-        open.idle = if within > open.ran { 0 } else { (open.idle + 1).min(IDLEST) };
-        open.ran = within;
-        open.looks += 1;
+        let has_run = ran > open.ran;
+        open.idle = if has_run { 0 } else { (open.idle + 1).min(IDLEST) };
+        // a thread that waits is not disturbed
+        open.looks += u64::from(has_run);
+        open.ran = ran;
         tracee.open[register] = Some(open);
         let at = time + length.saturating_sub(within).max(LOOK << open.idle);
         self.due.push(Reverse((at, tid, Due::Close(register, number))));
