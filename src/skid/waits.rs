@@ -21,61 +21,69 @@ const LEAST: f64 = 0.05;
 
 /// Time per node that was waited for; sums to what was `reported`.
 pub fn waited(region: &Region, rates: &Rates, reported: &[f64], reporting: Reporting) -> Vec<f64> {
-    let joints = Joints { region, rates, reported, reporting };
-    let mut waited = reported.to_vec();
-    if reporting.late {
-        waited = joints.share(&vec![1.0; region.nodes.len()]);
-        for _ in 0..TURNS {
-            waited = joints.share(&joints.waits(&waited));
-        }
+    // the first of a fused pair is waited for in place of both
+    let leader = |i: usize| if reporting.fused && region.nodes[i].fused { i.saturating_sub(1) } else { i };
+    if !reporting.late {
+        let mut waited = vec![0.0; reported.len()];
+        reported.iter().enumerate().for_each(|(i, reported)| waited[leader(i)] += reported);
+        return waited;
     }
-    joints.leaders(waited)
+    let joints = Joints::of(region, rates, reported, &leader);
+    let runs = |i: usize| rates.blocks[region.nodes[i].block].max(1e-9);
+    let mut waited = joints.share(&|_| 1.0);
+    for _ in 0..TURNS {
+        waited = joints.share(&|from| waited[from] / runs(from) + LEAST);
+    }
+    waited
 }
 
-/// Where ways meet.
+/// What is reported where ways meet, and what had one way only to come.
 struct Joints<'a> {
-    region: &'a Region,
-    rates: &'a Rates,
     reported: &'a [f64],
-    reporting: Reporting,
+    /// Time that was waited for each node, of what can have come from nowhere else.
+    sure: Vec<f64>,
+    /// Ways that meet: from where, to where, and how often each is taken.
+    ways: Vec<(usize, usize, f64)>,
 }
 
 impl Joints<'_> {
-    /// Gives what is reported to the nodes before, in proportion to how often each comes and how long it is waited for.
-    fn share(&self, waits: &[f64]) -> Vec<f64> {
-        let mut inflow = vec![0.0; waits.len()];
-        let mut waited = vec![0.0; waits.len()];
-        each_step(self.region, self.rates, |from, to, flow| inflow[to] += flow * waits[from]);
-        each_step(self.region, self.rates, |from, to, flow| {
-            if inflow[to] > 0.0 {
-                waited[from] += self.reported[to] * flow * waits[from] / inflow[to];
+    fn of<'a>(
+        region: &Region,
+        rates: &Rates,
+        reported: &'a [f64],
+        leader: &impl Fn(usize) -> usize,
+    ) -> Joints<'a> {
+        let mut came: Vec<(usize, usize)> = vec![(0, 0); reported.len()];
+        let taken = |visit: &mut dyn FnMut(usize, usize, f64)| {
+            each_step(region, rates, |from, to, flow| {
+                if flow > 0.0 {
+                    visit(leader(from), to, flow);
+                }
+            });
+        };
+        taken(&mut |from, to, _| came[to] = (came[to].0 + 1, from));
+        let mut sure = vec![0.0; reported.len()];
+        for (i, reported) in reported.iter().enumerate().filter(|(i, _)| came[*i].0 < 2) {
+            let (ways, from) = came[i];
+            sure[if ways == 1 { from } else { leader(i) }] += reported;
+        }
+        let mut ways = Vec::new();
+        taken(&mut |from, to, flow| {
+            if came[to].0 > 1 && reported[to] > 0.0 {
+                ways.push((from, to, flow));
             }
         });
-        let own = |(waited, (inflow, reported)): (&mut f64, (&f64, &f64))| {
-            *waited += if *inflow > 0.0 { 0.0 } else { *reported };
-        };
-        waited.iter_mut().zip(inflow.iter().zip(self.reported)).for_each(own);
-        waited
+        Joints { reported, sure, ways }
     }
 
-    /// Cycles for which each node is waited for, if time is `waited` for it in all. Of a fused pair both have that of the pair.
-    fn waits(&self, waited: &[f64]) -> Vec<f64> {
-        let led = self.leaders(waited.to_vec());
-        let runs = |i: usize| self.rates.blocks[self.region.nodes[i].block].max(1e-9);
-        (0..led.len()).map(|i| led[self.leader(i)] / runs(i) + LEAST).collect()
-    }
-
-    /// The first of a fused pair, which is waited for in place of both.
-    fn leader(&self, i: usize) -> usize {
-        if self.reporting.fused && self.region.nodes[i].fused { i.saturating_sub(1) } else { i }
-    }
-
-    fn leaders(&self, mut waited: Vec<f64>) -> Vec<f64> {
-        for i in 0..waited.len() {
-            let leader = self.leader(i);
-            if leader != i {
-                waited[leader] += std::mem::take(&mut waited[i]);
-            }
+    /// Gives what is reported where ways meet to where they come from, in proportion to how often each is taken and how long
+    /// is waited there.
+    fn share(&self, wait: &dyn Fn(usize) -> f64) -> Vec<f64> {
+        let mut inflow = vec![0.0; self.reported.len()];
+        self.ways.iter().for_each(|&(from, to, flow)| inflow[to] += flow * wait(from));
+        let mut waited = self.sure.clone();
+        for &(from, to, flow) in &self.ways {
+            waited[from] += self.reported[to] * flow * wait(from) / inflow[to];
         }
         waited
     }
