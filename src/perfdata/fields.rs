@@ -108,6 +108,9 @@ pub struct BranchEntry {
     pub flags: BranchFlags,
 }
 
+/// `PERF_BR_SPEC_WRONG_PATH`
+const SPEC_WRONG_PATH: u64 = 1;
+
 /// The bit field of a branch entry, numbered as on a little-endian machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BranchFlags(pub u64);
@@ -131,6 +134,11 @@ impl BranchFlags {
     /// `PERF_BR_*`, 0 if not known.
     pub fn kind(self) -> u8 {
         (self.0 >> 20 & 0xf) as u8
+    }
+
+    /// It was on a way that the processor guessed and gave up: it did not happen.
+    pub fn given_up(self) -> bool {
+        self.0 >> 24 & 3 == SPEC_WRONG_PATH
     }
 
     /// From a word of the recording. A big-endian compiler fills the bit field from the most significant bit.

@@ -3,19 +3,23 @@
 //! In: samples, one by one. Out: in the order of first appearance each distinct one, as the record it was first seen in, with
 //! how many there were. It knows nothing of what is looked up.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher;
 use std::ops::Range;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use linux_perf_event_reader::constants::PERF_RECORD_SAMPLE as SAMPLE;
 
+use super::stacks::{Span, between, extent, taken};
 use super::survey::{Passed, when};
 use crate::image::{AddressSpaces, Era, Eras, When};
-use crate::perfdata::{AttrIx, CpuMode, Glance, PerfFile, Reads, Record, Sample};
+use crate::perfdata::{AttrIx, BranchEntry, CpuMode, Glance, PerfFile, Reads, Record, Sample};
 
 /// Bytes of records held at a time: what has more that is distinct comes in several batches.
 const HELD: usize = 8 << 20;
+
+/// What a stack weighs that spans one unit.
+const STACK: u64 = 1 << 24;
 
 /// The part of a key's first word that is the length of the chain.
 const CHAIN: u64 = 0xffff_ffff;
@@ -59,6 +63,53 @@ pub struct Branch {
     era: Era,
 }
 
+/// Code that ran straight from one branch to the next, seen from one process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Run {
+    /// The event whose sample shows it.
+    pub attr: AttrIx,
+    /// Address of the first instruction.
+    pub first: u64,
+    /// Address of the last, which branched.
+    pub last: u64,
+    /// Process.
+    pub pid: i32,
+    era: Era,
+}
+
+/// What is distinct of something, in the order of first appearance, when it was seen first, and what weighs.
+struct Tally<T> {
+    by: HashMap<T, u32, DefaultHashBuilder>,
+    found: Vec<(T, When, u64)>,
+}
+
+impl<T> Default for Tally<T> {
+    fn default() -> Tally<T> {
+        Tally { by: HashMap::default(), found: Vec::new() }
+    }
+}
+
+impl<T: Copy + Eq + std::hash::Hash> Tally<T> {
+    fn note(&mut self, thing: T, at: When, weight: u64) {
+        let next = self.found.len() as u32;
+        let ix = *self.by.entry(thing).or_insert(next);
+        if ix == next {
+            self.found.push((thing, at, 0));
+        }
+        let seen = &mut self.found[ix as usize].2;
+        *seen = seen.saturating_add(weight);
+    }
+
+    fn held(&self) -> usize {
+        size_of::<(T, When, u64)>() * self.found.len()
+    }
+
+    fn take(&mut self) -> Vec<(T, When, u64)> {
+        self.by.clear();
+        std::mem::take(&mut self.found)
+    }
+}
+
 /// Distinct samples and branches, in the order of their first appearance.
 #[derive(Default)]
 pub struct Batch {
@@ -67,7 +118,13 @@ pub struct Batch {
     /// periods, and the key, which is whose it is and how long the chain, the address, and the chain.
     words: Vec<u64>,
     records: Vec<u8>,
-    branches: Vec<(Branch, When, u64)>,
+    /// Every distinct branch, when it was seen first, and how often.
+    pub branches: Vec<(Branch, When, u64)>,
+    /// Every distinct straight run between branches, when it was seen first, and its weight: for each time one in as many units
+    /// as its stack spans.
+    pub runs: Vec<(Run, When, u64)>,
+    /// Samples with such stacks, by event.
+    pub stacks: BTreeMap<AttrIx, u64>,
     /// Samples that were decoded.
     pub taken: u64,
     /// Samples that could not be decoded.
@@ -104,11 +161,6 @@ impl Batch {
             }
         }
     }
-
-    /// Every distinct branch, when it was seen first, and how often.
-    pub fn branches(&self) -> &[(Branch, When, u64)] {
-        &self.branches
-    }
 }
 
 /// Finds what is equal.
@@ -121,7 +173,10 @@ pub struct Equal<'a> {
     table: HashTable<(u32, u32)>,
     whose: HashMap<Who, u32, DefaultHashBuilder>,
     recent: Vec<(Who, u32)>,
-    by_branch: HashMap<Branch, u32, DefaultHashBuilder>,
+    /// Of events whose stacks show all branches, what a stack spans.
+    spans: Vec<Option<Option<Span>>>,
+    branches: Tally<Branch>,
+    runs: Tally<Run>,
     batch: Batch,
     key: Vec<u64>,
 }
@@ -137,7 +192,9 @@ impl<'a> Equal<'a> {
             table: HashTable::new(),
             whose: HashMap::default(),
             recent: vec![(Who::default(), u32::MAX); Eras::SLOTS],
-            by_branch: HashMap::default(),
+            spans: file.attrs().iter().map(|a| a.has_all_branches().then(|| Span::of(a))).collect(),
+            branches: Tally::default(),
+            runs: Tally::default(),
             batch: Batch::default(),
             key: Vec::new(),
         }
@@ -159,18 +216,18 @@ impl<'a> Equal<'a> {
     /// Whether so much was found that it should be taken.
     #[inline]
     pub fn is_full(&self) -> bool {
-        let Batch { firsts, words, records, branches, .. } = &self.batch;
+        let Batch { firsts, words, records, .. } = &self.batch;
         let held = records.len() + 8 * words.len() + size_of::<First>() * firsts.len();
-        held + size_of::<(Branch, When, u64)>() * branches.len() > HELD
+        held + self.branches.held() + self.runs.held() > HELD
     }
 
     /// What was found since the last batch.
     pub fn take(&mut self) -> Batch {
         self.table.clear();
-        self.by_branch.clear();
         self.whose.clear();
         self.recent.fill((Who::default(), u32::MAX));
-        std::mem::take(&mut self.batch)
+        let batch = std::mem::take(&mut self.batch);
+        Batch { branches: self.branches.take(), runs: self.runs.take(), ..batch }
     }
 
     #[inline]
@@ -190,9 +247,21 @@ impl<'a> Equal<'a> {
             self.note(record, (Who { attr, ..who }, recent), weight);
         });
         self.reads = reads;
-        for branch in sample.branches.iter() {
-            let seen = Branch { from: branch.from, to: branch.to, mode: sample.mode, pid, era: who.era };
-            self.note_branch(seen, when(record, sample));
+        self.note_branches(sample, who.era, when(record, sample));
+    }
+
+    /// The branches before a sample, the latest first, and what ran between them.
+    fn note_branches(&mut self, sample: &Sample<'_>, era: Era, at: When) {
+        let Sample { attr, mode, pid, .. } = *sample;
+        for BranchEntry { from, to, .. } in taken(sample) {
+            self.branches.note(Branch { from, to, mode, pid, era }, at, 1);
+        }
+        let Some(&Some(span)) = self.spans.get(attr.0 as usize) else { return };
+        if let Some(weight) = STACK.checked_div(extent(span, sample)) {
+            for (first, last) in between(sample) {
+                self.runs.note(Run { attr, first, last, pid, era }, at, weight);
+            }
+            *self.batch.stacks.entry(attr).or_default() += 1;
         }
     }
 
@@ -247,15 +316,5 @@ impl<'a> Equal<'a> {
             *recent = (who, *self.whose.entry(who).or_insert(next));
         }
         recent.1
-    }
-
-    fn note_branch(&mut self, branch: Branch, at: When) {
-        let branches = &mut self.batch.branches;
-        let next = branches.len() as u32;
-        let ix = *self.by_branch.entry(branch).or_insert(next);
-        if ix == next {
-            branches.push((branch, at, 0));
-        }
-        branches[ix as usize].2 += 1;
     }
 }

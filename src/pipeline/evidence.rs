@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 use super::correct::Desk;
 use super::linking::place;
+use super::runs;
+use crate::perfdata::AttrIx;
 use crate::report::Class;
 use crate::skid::folded::Folded;
 use crate::solve::Evidence;
@@ -19,14 +21,25 @@ impl Desk<'_> {
     pub(super) fn evidence(&self) -> Evidence {
         let of = |class: Class| (0..self.kinds.len()).filter(move |&ix| self.kinds[ix].class == class);
         let told = (0..self.kinds.len()).filter(|&ix| self.kinds[ix].tells_runs);
-        let retired = of(Class::Retirement).map(|ix| self.folded(ix)).chain(told.map(|ix| self.runs(ix)));
+        let late = of(Class::Retirement).map(|ix| self.folded(ix)).chain(told.map(|ix| self.runs(ix)));
+        let mut retired: Vec<Folded> = late.filter(|f| !f.weight.is_empty()).collect();
+        // what stacks show is no scale: it is worth something beside samples of an event alone
+        if retired.iter().any(|f| !f.exact) {
+            retired.extend(self.ran(of(Class::Retirement)).or_else(|| self.ran(of(Class::Time))));
+        }
         Evidence {
-            retired: retired.filter(|f| !f.weight.is_empty()).collect(),
+            retired,
             time: of(Class::Time)
                 .map(|ix| self.folded(ix))
                 .filter(|f| !f.weight.is_empty())
                 .max_by(|a, b| a.weight.values().sum::<f64>().total_cmp(&b.weight.values().sum())),
         }
+    }
+
+    /// What the branch stacks of those `events` show that have most of them.
+    fn ran(&self, events: impl Iterator<Item = usize>) -> Option<Folded> {
+        let most = events.max_by_key(|&ix| self.survey.events[ix].stacks)?;
+        runs::ran(self.survey, self.program, AttrIx(most as u32))
     }
 
     /// How often instructions ran by exact samples of ops: in each block that of the median instruction, for some are of

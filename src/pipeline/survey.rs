@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use linux_perf_event_reader::constants::PERF_RECORD_SAMPLE;
 
-use super::equal::{Branch, Group};
+use super::equal::{Branch, Group, Run};
 use super::fold::{Stretches, fold};
 use crate::image::{AddressSpaces, Images, Location, Mapped, SearchPath, When};
 use crate::perfdata::kinds::CALLCHAIN_DEFERRED;
-use crate::perfdata::{AttrIx, Error, PerfFile, Record, Sample, Sideband, Warning};
+use crate::perfdata::{AttrIx, CpuMode, Error, PerfFile, Record, Sample, Sideband, Warning};
 use crate::progress::{Progress, Stage};
 
 /// Bytes of the file that one thread folds at a time, at least and at most. They decide nothing but speed and memory.
@@ -63,6 +63,8 @@ pub struct EventCount {
     pub elsewhere: u64,
     /// How many are values of its counter read at the samples of its group's leader.
     pub led: u64,
+    /// How many have branch records that show what ran.
+    pub stacks: u64,
 }
 
 /// Samples that were passed over.
@@ -137,6 +139,9 @@ pub struct Survey {
     pub events: Vec<EventCount>,
     /// Branches that branch records saw, and how often.
     pub branches: HashMap<(Location, Location), u64>,
+    /// Code that ran straight from one branch to the next, from its first to its last instruction, by the event whose
+    /// samples' branch records show it, and how often for each unit of the event, times a constant.
+    pub runs: HashMap<(AttrIx, Location, Location), u64>,
     /// All samples.
     pub samples: u64,
     /// What is missing.
@@ -167,6 +172,7 @@ impl Survey {
             contexts: Vec::new(),
             events: vec![EventCount::default(); file.attrs().len()],
             branches: HashMap::new(),
+            runs: HashMap::new(),
             samples: 0,
             losses: Losses::default(),
             warnings: Vec::new(),
@@ -181,7 +187,9 @@ impl Survey {
                 survey.fold(&group);
                 see(&survey, &group);
             });
-            batch.branches().iter().for_each(|(branch, at, n)| survey.fold_branch(branch, *at, *n));
+            batch.branches.iter().for_each(|(branch, at, n)| survey.fold_branch(branch, *at, *n));
+            batch.runs.iter().for_each(|(run, at, n)| survey.fold_run(run, *at, *n));
+            batch.stacks.iter().for_each(|(attr, n)| survey.events[attr.0 as usize].stacks += n);
         })?;
         survey.losses = Losses { deferred: survey.losses.deferred, ..losses };
         survey.warnings = file.warnings().to_vec();
@@ -229,6 +237,16 @@ impl Survey {
             |address| self.images.location(&self.spaces.resolve(branch.mode, branch.pid, at, address)?);
         if let (Some(from), Some(to)) = (place(branch.from), place(branch.to)) {
             *self.branches.entry((from, to)).or_default() += n;
+        }
+    }
+
+    fn fold_run(&mut self, run: &Run, at: When, n: u64) {
+        // a stack may go back from the kernel into user space
+        let place =
+            |address| self.images.location(&self.spaces.resolve(CpuMode::Unknown, run.pid, at, address)?);
+        if let (Some(first), Some(last)) = (place(run.first), place(run.last)) {
+            let runs = self.runs.entry((run.attr, first, last)).or_default();
+            *runs = runs.saturating_add(n);
         }
     }
 

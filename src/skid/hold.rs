@@ -7,6 +7,7 @@
 
 use super::circulation::Rates;
 use super::region::Region;
+use super::waits;
 
 /// What a file says about the address that an interrupt reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +54,7 @@ impl Holds {
                 Holds { waited: Vec::new(), mean: region.nodes.iter().map(|n| typical(n.latency)).collect() }
             }
             Some(time) => {
-                let waited = attribute(region, rates, &time.cycles, reporting);
+                let waited = waits::waited(region, rates, &time.cycles, reporting);
                 let mean = shrunk(region, rates, &waited, time.period);
                 Holds { waited, mean }
             }
@@ -90,37 +91,6 @@ impl Holds {
         };
         region.nodes.iter().zip(&logs).map(deviation).collect()
     }
-}
-
-/// Puts reported time back on the instruction that was waited for: along the steps by which the reported one is reached,
-/// in proportion to how often each is taken.
-pub fn attribute(region: &Region, rates: &Rates, reported: &[f64], reporting: Reporting) -> Vec<f64> {
-    let n = region.nodes.len();
-    let mut waited = vec![0.0; n];
-    if reporting.late {
-        let mut inflow = vec![0.0; n];
-        each_step(region, rates, |_, to, flow| inflow[to] += flow);
-        each_step(region, rates, |from, to, flow| {
-            if inflow[to] > 0.0 {
-                waited[from] += reported[to] * flow / inflow[to];
-            }
-        });
-        for i in 0..n {
-            if inflow[i] <= 0.0 {
-                waited[i] += reported[i];
-            }
-        }
-    } else {
-        waited.copy_from_slice(reported);
-    }
-    if reporting.fused {
-        for i in 1..n {
-            if region.nodes[i].fused {
-                waited[i - 1] += std::mem::take(&mut waited[i]);
-            }
-        }
-    }
-    waited
 }
 
 /// Calls `visit` with each step's two nodes and how often it is taken.

@@ -27,6 +27,7 @@ pub mod region;
 pub mod reporting;
 pub mod schedule;
 pub mod sparse;
+pub mod waits;
 
 pub use calibration::Calibration;
 pub use circulation::{Circulation, Rates};

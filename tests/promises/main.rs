@@ -19,3 +19,4 @@ mod again;
 mod readers;
 mod accuracy;
 mod baselines;
+mod branches;

@@ -13,50 +13,13 @@ use std::collections::HashMap;
 use super::functions::Functions;
 use crate::code::{self, Flow};
 use crate::image::{Location, Svma};
-use crate::perfdata::{Attr, BranchEntry, CpuMode, PerfFile, Record, Sample};
+use crate::perfdata::{BranchEntry, CpuMode, PerfFile, Record, Sample};
 use crate::pipeline::linking::bitness;
+use crate::pipeline::stacks::{Span, taken};
 use crate::pipeline::survey::{Survey, when};
 
-/// `PERF_SAMPLE_BRANCH_ANY`
-const ANY: u64 = 1 << 3;
-/// `PERF_SAMPLE_BRANCH_CALL_STACK`
-const CALL_STACK: u64 = 1 << 11;
 /// Bytes of an instruction at most.
 const LONGEST: u64 = 15;
-
-/// What the length of a stack is in its event's unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Span {
-    Branches,
-    Cycles,
-}
-
-impl Span {
-    fn of(attr: &Attr) -> Option<Span> {
-        let has = |bit: u64| attr.branch_sample_type & bit != 0;
-        let name = attr.name.to_ascii_lowercase();
-        // BR_INST_RETIRED.NEAR_TAKEN, which perf calls by its number where it was recorded by it
-        let taken = name.contains("taken")
-            || name.contains("brn_tkn")
-            || attr.kind == 4 && attr.config & 0xffff == 0x20c4;
-        let cycles = attr.kind == 0 && attr.config & 0xff == 0
-            || name.contains("cpu-cycles")
-            || name.contains("clk_unhalted.thread");
-        match () {
-            () if has(CALL_STACK) => None,
-            () if taken && has(ANY) => Some(Span::Branches),
-            () if cycles => Some(Span::Cycles),
-            () => None,
-        }
-    }
-
-    fn covers(self, stack: impl Iterator<Item = BranchEntry>) -> u64 {
-        match self {
-            Span::Branches => stack.count() as u64,
-            Span::Cycles => stack.map(|branch| u64::from(branch.flags.cycles())).sum(),
-        }
-    }
-}
 
 /// What one event's stacks say.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -96,15 +59,13 @@ impl<'a> Stacks<'a> {
     pub fn take(&mut self, record: &Record<'_>, sample: &Sample<'_>) {
         let attr = sample.attr.0 as usize;
         let Some(span) = self.spans.get(attr).copied().flatten() else { return };
-        // what was not filled is 0
-        let stack = || sample.branches.iter().filter(|branch| (branch.from, branch.to) != (0, 0));
-        let (covered, period) = (span.covers(stack()), sample.period as f64);
+        let (covered, period) = (span.covers(taken(sample)), sample.period as f64);
         self.calls[attr].all += period;
         if covered == 0 {
             return;
         }
         self.calls[attr].known += period;
-        for branch in stack() {
+        for branch in taken(sample) {
             if let Some(number) = self.called(record, sample, &branch) {
                 *self.calls[attr].by_number.entry(number).or_default() += period / covered as f64;
                 self.calls[attr].seen += 1;
@@ -163,26 +124,3 @@ const PERF_BR_SYSRET: u8 = 8;
 const PERF_BR_COND_CALL: u8 = 9;
 const PERF_BR_COND_RET: u8 = 10;
 const PERF_BR_ERET: u8 = 11;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spans_are_known_of_taken_branches_and_of_cycles() {
-        let attr = |name: &str, kind, config, branch_sample_type| Attr {
-            name: name.into(),
-            kind,
-            config,
-            branch_sample_type,
-            ..Attr::default()
-        };
-        let span = |name, kind, config, filter| Span::of(&attr(name, kind, config, filter));
-        assert_eq!(span("br_inst_exec:taken", 4, 0x53_4088, ANY), Some(Span::Branches));
-        assert_eq!(span("r20c4", 4, 0x20c4, ANY), Some(Span::Branches));
-        assert_eq!(span("br_inst_retired.near_taken:u", 4, 0x20c4, 1 << 4), None, "calls only");
-        assert_eq!(span("cycles", 0, 0, ANY), Some(Span::Cycles));
-        assert_eq!(span("cycles", 0, 0, ANY | CALL_STACK), None, "callers");
-        assert_eq!(span("instructions", 0, 1, ANY), None);
-    }
-}
