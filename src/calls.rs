@@ -1,9 +1,11 @@
 //! Recording calls: between the recorder, which knows threads, and the library, which knows code.
 
 use crate::command::{code, not_started, tell};
+use skidconv::image::FileMap;
 use skidconv::variance::code::Code;
 use skidconv::variance::lines::{self, Cost, End, Header, Line, Lost, Metric, Sample, Thread, VERSION};
 use skidconv_recorder::output::{beside, is_stdout, stdout};
+use skidconv_recorder::running::{self, Map};
 use skidconv_recorder::set_aside::SetAside;
 use skidconv_recorder::sys::{Clock, now, trace::Change};
 use skidconv_recorder::variance::{
@@ -158,7 +160,7 @@ impl Calls {
             output: None,
             old: None,
             flushed: Instant::now(),
-            code: Code::new(),
+            code: Code::new(mappings),
             begun: Vec::new(),
             number: 0,
         }
@@ -211,6 +213,11 @@ impl Calls {
     }
 }
 
+fn mappings(pid: u32) -> Vec<FileMap> {
+    let mapping = |Map { range, offset, name, .. }| FileMap { range, offset, path: name };
+    running::maps(pid).into_iter().map(mapping).collect()
+}
+
 fn write(to: &mut impl Write, line: &Line) -> io::Result<()> {
     serde_json::to_writer(&mut *to, line)?;
     to.write_all(b"\n")
@@ -220,8 +227,8 @@ impl Observer for Calls {
     type Error = Error;
 
     fn thread(&mut self, pid: u32, tid: u32) -> Result<(), Error> {
-        let name = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
-        self.line(&Line::Thread(Thread { tid, pid, name: name.trim_end().into() }))
+        let name = String::from_utf8_lossy(&running::name(pid, tid)).into_owned();
+        self.line(&Line::Thread(Thread { tid, pid, name }))
     }
 
     fn exec(&mut self, pid: u32) -> Result<(), Error> {

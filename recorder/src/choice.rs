@@ -37,7 +37,8 @@ pub fn choose(plan: &Plan) -> Result<Choice, Error> {
     let mut groups = vec![];
     for group in wanted {
         let mut chosen = vec![];
-        for event in group {
+        for mut event in group {
+            event.modes = plan.modes.unwrap_or(event.modes);
             let rate = plan.rate.unwrap_or_else(|| periods.choose(&event));
             if let (Some(_), Rate::Frequency(_)) = (plan.randomize, rate) {
                 let what = "random intervals need a mean: give it with -c".into();

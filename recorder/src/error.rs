@@ -64,6 +64,12 @@ pub enum Error {
     /// The process to record.
     #[error("there is no process {0}")]
     NoProcess(u32),
+    /// The thread to record.
+    #[error("there is no thread {0}")]
+    NoThread(u32),
+    /// The processor to record.
+    #[error("there is no processor {0}, or it is switched off")]
+    NoProcessor(u32),
     /// The recording.
     #[error("cannot write {path}: {cause}")]
     Write {

@@ -19,7 +19,7 @@ mod session;
 pub mod calibrate;
 pub mod sys;
 pub mod records;
-mod running;
+pub mod running;
 pub mod set_aside;
 pub mod output;
 mod file;
@@ -34,5 +34,5 @@ pub mod variance;
 
 pub use choice::has_counters;
 pub use error::Error;
-pub use machine::Machine;
+pub use machine::{Machine, list};
 pub use session::{Summary, run};

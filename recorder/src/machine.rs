@@ -62,8 +62,8 @@ fn cpuid(info: &str) -> String {
     parts.map_or_else(String::new, |parts| parts.join(","))
 }
 
-/// `0-3,5`
-fn list(text: &str) -> Option<Vec<u32>> {
+/// Processors as `0-3,5`; `None` of anything else.
+pub fn list(text: &str) -> Option<Vec<u32>> {
     let mut cpus = vec![];
     for range in text.trim().split(',').filter(|range| !range.is_empty()) {
         let (first, last) = range.split_once('-').unwrap_or((range, range));

@@ -13,6 +13,8 @@ pub enum Target {
     Command(Vec<OsString>),
     /// A process that runs, and what it starts from then on.
     Process(u32),
+    /// Threads that run, and what they start from then on.
+    Threads(Vec<u32>),
     /// Everything on the machine, as long as a program runs if there is one.
     System(Option<Vec<OsString>>),
 }
@@ -35,6 +37,10 @@ pub struct Plan {
     pub events: Vec<Vec<Wanted>>,
     /// Whom.
     pub target: Target,
+    /// Only what runs in these modes, whatever events say: user, kernel, hypervisor.
+    pub modes: Option<[bool; 3]>,
+    /// Only these processors, if not all.
+    pub processors: Option<Vec<u32>>,
     /// How often, if not as suits each event.
     pub rate: Option<Rate>,
     /// Draw each interval anew, from this seed.
@@ -64,6 +70,8 @@ impl Plan {
         Plan {
             events: vec![],
             target,
+            modes: None,
+            processors: None,
             rate: None,
             randomize: None,
             callchains: None,

@@ -55,9 +55,9 @@ impl Body {
     }
 
     /// Text, with a NUL, padded to words.
-    pub fn text(mut self, text: &str) -> Body {
+    pub fn text(mut self, text: impl AsRef<[u8]>) -> Body {
         // a record's size has 16 bits
-        self.0.extend(text.bytes().take(4096));
+        self.0.extend(text.as_ref().iter().take(4096));
         self.0.resize((self.0.len() + 1).next_multiple_of(8), 0);
         self
     }

@@ -1,10 +1,12 @@
-//! What ran before the recording began: names, threads and mappings of processes, and the kernel's own code, as records.
+//! What runs: names, threads and mappings of processes, and the kernel's own code, as they are or as records of what was there
+//! before a recording.
 //!
 //! From /proc, which changes while it is read: what is gone by then is left out.
 
 use crate::records::{Body, KERNEL, Stamp, USER, kinds};
-use crate::sys::Attr;
+use crate::sys::{Attr, Status};
 use std::fs;
+use std::ops::Range;
 
 /// The number that stands for the kernel where processes have theirs.
 const HOST: u32 = u32::MAX;
@@ -17,6 +19,11 @@ pub fn processes() -> Vec<u32> {
 /// The threads of a process.
 pub fn threads(pid: u32) -> Vec<u32> {
     numbers(&format!("/proc/{pid}/task"))
+}
+
+/// The process that a thread is of; `None` of one that is gone.
+pub fn process_of(tid: u32) -> Option<u32> {
+    Status::of(tid).process()
 }
 
 fn numbers(folder: &str) -> Vec<u32> {
@@ -85,14 +92,23 @@ pub fn process(pid: u32, attr: &Attr) -> Vec<Vec<u8>> {
 pub fn state(pid: u32, attr: &Attr, stamp: &Stamp) -> Vec<Vec<u8>> {
     let mut records = vec![];
     for tid in threads(pid) {
-        let name = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
-        let body = Body::default().pair(pid, tid).text(name.trim_end_matches('\n'));
+        let body = Body::default().pair(pid, tid).text(name(pid, tid));
         records.push(body.record(kinds::COMM, 0, attr, stamp));
     }
-    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
-    let maps = String::from_utf8_lossy(&maps);
-    records.extend(maps.lines().filter_map(|line| Some(map(line)?.record(pid, attr, stamp))));
+    records.extend(maps(pid).iter().map(|map| map.record(pid, attr, stamp)));
     records
+}
+
+/// What a thread calls itself; empty of one that is gone.
+pub fn name(pid: u32, tid: u32) -> Vec<u8> {
+    let name = fs::read(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
+    name.strip_suffix(b"\n").unwrap_or(&name).to_vec()
+}
+
+/// What a process has mapped to run, in order.
+pub fn maps(pid: u32) -> Vec<Map> {
+    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    maps.split(|byte| *byte == b'\n').filter_map(map).collect()
 }
 
 /// The fourth field of /proc/PID/stat, whose second may hold anything in parentheses.
@@ -102,56 +118,60 @@ fn parent(pid: u32) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// A line of /proc/PID/maps.
-#[derive(Debug, PartialEq, Eq)]
-struct Map<'t> {
-    start: u64,
-    end: u64,
-    rights: &'t str,
-    offset: u64,
+/// A mapping that can run: a line of /proc/PID/maps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Map {
+    /// Its addresses.
+    pub range: Range<u64>,
+    /// As `r-xp`.
+    rights: [u8; 4],
+    /// Where in the file it begins.
+    pub offset: u64,
     device: (u32, u32),
     inode: u64,
-    name: &'t str,
+    /// The file's path, a name in brackets, or `//anon`.
+    pub name: Vec<u8>,
 }
 
-/// `None` of what cannot run.
-fn map(line: &str) -> Option<Map<'_>> {
-    let mut fields = line.splitn(6, ' ');
+/// `START-END RIGHTS OFFSET DEVICE INODE NAME`; `None` of what cannot run.
+fn map(line: &[u8]) -> Option<Map> {
+    let mut fields = line.splitn(6, |byte| *byte == b' ');
+    let mut field = || fields.next().and_then(|field| std::str::from_utf8(field).ok());
     let hex = |text: &str| u64::from_str_radix(text, 16).ok();
-    let (start, end) = fields.next()?.split_once('-')?;
-    let rights = fields.next().filter(|rights| rights.as_bytes().get(2) == Some(&b'x'))?;
-    let offset = hex(fields.next()?)?;
-    let (major, minor) = fields.next()?.split_once(':')?;
-    let inode = fields.next()?.parse().ok()?;
-    let name = fields.next().map(str::trim_start).filter(|name| !name.is_empty());
-    Some(Map {
-        start: hex(start)?,
-        end: hex(end)?,
+    let (start, end) = field()?.split_once('-')?;
+    let rights = *field()?.as_bytes().first_chunk()?;
+    let offset = hex(field()?)?;
+    let (major, minor) = field()?.split_once(':')?;
+    let inode = field()?.parse().ok()?;
+    let name = fields.next().map(<[u8]>::trim_ascii_start).filter(|name| !name.is_empty());
+    let map = Map {
+        range: hex(start)?..hex(end)?,
         rights,
         offset,
         device: (hex(major)? as u32, hex(minor)? as u32),
         inode,
-        name: name.unwrap_or("//anon"),
-    })
+        name: name.unwrap_or(b"//anon").to_vec(),
+    };
+    (rights[2] == b'x').then_some(map)
 }
 
-impl Map<'_> {
+impl Map {
     /// `struct { u32 pid, tid; u64 addr, len, pgoff; u32 maj, min; u64 ino, ino_generation; u32 prot, flags; char filename[]; }`
     fn record(&self, pid: u32, attr: &Attr, stamp: &Stamp) -> Vec<u8> {
         // PROT_READ, PROT_WRITE, PROT_EXEC; MAP_SHARED, MAP_PRIVATE
-        let has = |at: usize, letter| u32::from(self.rights.as_bytes().get(at) == Some(&letter));
+        let has = |at: usize, letter| u32::from(self.rights[at] == letter);
         let prot = has(0, b'r') | has(1, b'w') << 1 | 1 << 2;
         let flags = 2 - has(3, b's');
         Body::default()
             .pair(pid, pid)
-            .word(self.start)
-            .word(self.end.saturating_sub(self.start))
+            .word(self.range.start)
+            .word(self.range.end.saturating_sub(self.range.start))
             .word(self.offset)
             .pair(self.device.0, self.device.1)
             .word(self.inode)
             .word(0)
             .pair(prot, flags)
-            .text(self.name)
+            .text(&self.name)
             .record(kinds::MMAP2, USER, attr, stamp)
     }
 }
@@ -162,12 +182,12 @@ mod tests {
 
     #[test]
     fn mappings_that_can_run_are_read_with_all_there_is_in_their_names() {
-        let line = "7f00-8f00 r-xp 00001000 fe:00 325843                     /usr/lib/a b.so (deleted)";
+        let line = b"7f00-8f00 r-xp 00001000 fe:00 325843                     /usr/lib/a b\xff.so (deleted)";
         let found = map(line).unwrap();
-        assert_eq!((found.start, found.end, found.offset, found.device), (0x7f00, 0x8f00, 0x1000, (0xfe, 0)));
-        assert_eq!((found.inode, found.name), (325843, "/usr/lib/a b.so (deleted)"));
-        assert_eq!(map("7f00-8f00 r--p 00001000 fe:00 325843 /usr/lib/a.so"), None);
-        assert_eq!(map("7f00-8f00 r-xp 00000000 00:00 0 ").unwrap().name, "//anon");
+        assert_eq!((found.range, found.offset, found.device), (0x7f00..0x8f00, 0x1000, (0xfe, 0)));
+        assert_eq!((found.inode, &found.name[..]), (325843, &b"/usr/lib/a b\xff.so (deleted)"[..]));
+        assert_eq!(map(b"7f00-8f00 r--p 00001000 fe:00 325843 /usr/lib/a.so"), None);
+        assert_eq!(map(b"7f00-8f00 r-xp 00000000 00:00 0 ").unwrap().name, b"//anon");
     }
 
     #[test]

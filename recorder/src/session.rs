@@ -16,6 +16,7 @@ use crate::running;
 use crate::survey::Survey;
 use crate::sys::{Clock, Fields, Flags, INTERRUPTS, Launch, Poll, Signals, Thread, is_news, now, terminate};
 use crate::tracepoints;
+use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
@@ -53,16 +54,17 @@ pub fn run(plan: &Plan, tell: &mut dyn FnMut(&Note)) -> Result<Summary, Error> {
         }
     }
     let threads = threads(plan, launch.as_ref())?;
+    let processors = processors(plan, &machine)?;
     let source = match plan.randomize {
-        None => Source::Plain(Opened::all(&groups, &threads, &machine.online, plan.pages)?),
-        Some(seed) => Source::Random(Random::open(&groups, &threads, &machine.online, seed)?),
+        None => Source::Plain(Opened::all(&groups, &threads, processors, plan.pages)?),
+        Some(seed) => Source::Random(Random::open(&groups, &threads, processors, seed)?),
     };
     notes.iter().for_each(tell);
     let events = source.described(&groups);
     let known = known(plan, &machine, &groups, &events)?;
     let mut file = Output::create(&plan.output, &events, known)?;
     before(plan, &events, &mut file)?;
-    let (processors, child, status) = (&machine.online[..], None, None);
+    let (child, status) = (None, None);
     let mut session = Session { plan, processors, events: &events, source, file, signals, child, status };
     session.start(launch)?;
     let recorded = session.record();
@@ -86,18 +88,33 @@ fn threads(plan: &Plan, launch: Option<&Launch>) -> Result<Vec<Thread>, Error> {
             let threads: Vec<_> = running::threads(*pid).into_iter().map(Thread::Of).collect();
             if threads.is_empty() { Err(Error::NoProcess(*pid)) } else { Ok(threads) }
         }
+        (Target::Threads(tids), _) => match tids.iter().find(|&&tid| running::process_of(tid).is_none()) {
+            Some(&tid) => Err(Error::NoThread(tid)),
+            None => Ok(tids.iter().copied().map(Thread::Of).collect()),
+        },
         _ => Ok(vec![Thread::All]),
+    }
+}
+
+/// Those that were asked for, all of which have to be there.
+fn processors<'a>(plan: &'a Plan, machine: &'a Machine) -> Result<&'a [u32], Error> {
+    let Some(wanted) = &plan.processors else { return Ok(&machine.online) };
+    match wanted.iter().find(|cpu| !machine.online.contains(cpu)) {
+        Some(&cpu) => Err(Error::NoProcessor(cpu)),
+        None => Ok(wanted),
     }
 }
 
 /// What there was before: the kernel, and what runs.
 fn before(plan: &Plan, events: &[Described], file: &mut Output) -> Result<(), Error> {
     let Some(Described { attr, .. }) = events.first() else { return Ok(()) };
-    let pids = match plan.target {
+    let pids = match &plan.target {
         Target::Command(_) => vec![],
-        Target::Process(pid) => vec![pid],
+        Target::Process(pid) => vec![*pid],
+        Target::Threads(tids) => tids.iter().filter_map(|&tid| running::process_of(tid)).collect(),
         Target::System(_) => running::processes(),
     };
+    let pids: BTreeSet<u32> = pids.into_iter().collect();
     let processes = pids.into_iter().flat_map(|pid| running::process(pid, attr));
     for record in running::kernel(attr).into_iter().chain(processes) {
         file.write(&record)?;
@@ -244,7 +261,11 @@ impl Session<'_> {
             self.status = child.try_wait().map_err(Error::system("cannot wait for the command"))?;
             return Ok(self.status.is_some());
         }
-        Ok(matches!(self.plan.target, Target::Process(pid) if running::threads(pid).is_empty()))
+        Ok(match &self.plan.target {
+            Target::Process(pid) => running::threads(*pid).is_empty(),
+            Target::Threads(tids) => tids.iter().all(|&tid| running::process_of(tid).is_none()),
+            _ => false,
+        })
     }
 
     /// The command ends with its recording. A second Ctrl-C leaves it alone.

@@ -2,6 +2,7 @@
 
 use super::Action;
 use clap::Args;
+use skidconv_recorder::list;
 use skidconv_recorder::names::{self, Wanted};
 use skidconv_recorder::plan::{Callchains, Plan, Target};
 use skidconv_recorder::sys::Rate;
@@ -43,9 +44,21 @@ pub struct Record {
     /// Record this process, with all its threads
     #[arg(short, long, value_name = "PID", conflicts_with_all = ["all_cpus", "command"])]
     pid: Option<u32>,
+    /// Record these threads
+    #[arg(short, long, value_name = "TIDS", value_delimiter = ',', conflicts_with_all = ["pid", "all_cpus", "command"])]
+    tid: Vec<u32>,
     /// Record the whole machine, as long as COMMAND runs if there is one
     #[arg(short, long)]
     all_cpus: bool,
+    /// Record these processors of it, such as 0-3,5
+    #[arg(short = 'C', long, value_name = "LIST", value_parser = processors, conflicts_with_all = ["pid", "tid"])]
+    cpu: Option<Processors>,
+    /// Record user space only, whatever events say
+    #[arg(long, conflicts_with = "all_kernel")]
+    all_user: bool,
+    /// Record the kernel only
+    #[arg(long)]
+    all_kernel: bool,
     /// Stop after so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     duration: Option<Duration>,
@@ -68,7 +81,7 @@ pub struct Record {
     #[cfg(target_arch = "x86_64")]
     #[arg(long, conflicts_with_all = [
         "event", "count", "freq", "randomize", "all_cpus", "call_graph", "g", "branch_any", "require_pmu",
-        "mmap_pages",
+        "mmap_pages", "tid", "cpu", "all_user", "all_kernel",
     ])]
     variance: bool,
     /// With --variance: calls to measure, a second and running thread
@@ -83,6 +96,9 @@ pub struct Record {
 #[derive(Clone)]
 struct Events(Vec<Vec<Wanted>>);
 
+#[derive(Clone)]
+struct Processors(Vec<u32>);
+
 impl Record {
     pub fn action(self) -> Result<Action, &'static str> {
         #[cfg(target_arch = "x86_64")]
@@ -93,16 +109,25 @@ impl Record {
             return Err("--seed is for --randomize and --variance");
         }
         let command = (!self.command.is_empty()).then_some(self.command);
-        let target = match (self.pid, self.all_cpus, command) {
+        let target = match (self.pid, self.all_cpus || self.cpu.is_some(), command) {
             (Some(pid), ..) => Target::Process(pid),
+            _ if !self.tid.is_empty() => Target::Threads(self.tid),
             (None, true, command) => Target::System(command),
             (None, false, Some(command)) => Target::Command(command),
             (None, false, None) => {
-                return Err("nothing to record: name a program behind --, a process with -p, or all with -a");
+                return Err(
+                    "nothing to record: name a program behind --, a process with -p, a thread with -t, or all with -a",
+                );
             }
         };
         let mut plan = Plan::new(target, self.output.unwrap_or_else(|| "perf.data".into()));
         plan.events = self.event.into_iter().flat_map(|events| events.0).collect();
+        plan.modes = match (self.all_user, self.all_kernel) {
+            (true, _) => Some([true, false, false]),
+            (_, true) => Some([false, true, false]),
+            _ => None,
+        };
+        plan.processors = self.cpu.map(|processors| processors.0);
         plan.rate = self.count.map(Rate::Period).or(self.freq.map(Rate::Frequency));
         plan.randomize = self.randomize.then(|| self.seed.unwrap_or_else(seed));
         plan.callchains = self.call_graph.or(self.g.then_some(Callchains::FramePointers));
@@ -138,6 +163,15 @@ fn seed() -> u64 {
 
 fn events(text: &str) -> Result<Events, String> {
     names::parse(text).map(Events).map_err(|error| error.to_string())
+}
+
+fn processors(text: &str) -> Result<Processors, String> {
+    let processors = list(text).filter(|processors| !processors.is_empty()).map(|mut all| {
+        all.sort();
+        all.dedup();
+        Processors(all)
+    });
+    processors.ok_or_else(|| "give numbers and ranges, such as 0-3,5".into())
 }
 
 fn positive(text: &str) -> Result<u64, String> {

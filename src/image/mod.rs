@@ -42,7 +42,7 @@ pub use locate::{Missing, SearchPath, hex};
 pub use mapping::{Mapped, Mapping, MappingIx, When};
 pub use name::{ImageName, NameKind};
 pub use plt::PltTarget;
-pub use running::{Place, Running};
+pub use running::{FileMap, Mappings, Place, Running};
 pub use space::{AddressSpaces, Era, Eras};
 pub use symbols::{SourceFrame, Symbol, Symbolizer, Wholesym, demangle};
 pub use text::SourceText;

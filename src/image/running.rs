@@ -1,8 +1,8 @@
 //! Code of processes that run: where an address lies, and who called.
 //!
-//! In: the number of a process on this machine, addresses, registers and a copy of the stack. Out: places in binaries, and
-//! the chain of callers by the binaries' unwind tables, or by frame pointers where there is no table. It reads
-//! `/proc/PID/maps` and knows nothing of why someone asks.
+//! In: the number of a process on this machine and who tells what that has mapped, addresses, registers and a copy of the
+//! stack. Out: places in binaries, and the chain of callers by the binaries' unwind tables, or by frame pointers where there is
+//! no table. It knows nothing of why someone asks.
 
 use super::Svma;
 use super::binary::Image;
@@ -36,6 +36,20 @@ pub struct Place {
     pub bias: u64,
 }
 
+/// A file that a process has mapped to run.
+#[derive(Clone, Debug)]
+pub struct FileMap {
+    /// Addresses in the process.
+    pub range: Range<u64>,
+    /// Where in the file it begins.
+    pub offset: u64,
+    /// The file's path.
+    pub path: Vec<u8>,
+}
+
+/// What a process has mapped to run now.
+pub type Mappings = fn(u32) -> Vec<FileMap>;
+
 struct Map {
     range: Range<u64>,
     offset: u64,
@@ -43,8 +57,8 @@ struct Map {
 }
 
 /// Running processes.
-#[derive(Default)]
 pub struct Running {
+    mappings: Mappings,
     search: Arc<SearchPath>,
     images: HashMap<PathBuf, Arc<Image>>,
     processes: HashMap<u32, Vec<Map>>,
@@ -52,8 +66,9 @@ pub struct Running {
 
 impl Running {
     /// Of this machine.
-    pub fn new() -> Running {
-        Running { search: Arc::new(SearchPath::system(Vec::new())), ..Running::default() }
+    pub fn new(mappings: Mappings) -> Running {
+        let search = Arc::new(SearchPath::system(Vec::new()));
+        Running { mappings, search, images: HashMap::new(), processes: HashMap::new() }
     }
 
     /// The process runs something else from now on.
@@ -77,24 +92,10 @@ impl Running {
     }
 
     fn read(&mut self, pid: u32) -> Vec<Map> {
-        let text = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
-        text.split(|byte| *byte == b'\n').filter_map(|line| self.map(pid, line)).collect()
-    }
-
-    /// `START-END PERMISSIONS OFFSET DEVICE INODE PATH`, of code in files.
-    fn map(&mut self, pid: u32, line: &[u8]) -> Option<Map> {
-        let mut fields = line.splitn(6, |byte| *byte == b' ');
-        let mut field = || fields.next().and_then(|field| std::str::from_utf8(field).ok());
-        let (start, end) = field()?.split_once('-')?;
-        let number = |text: &str| u64::from_str_radix(text, 16).ok();
-        let range = number(start)?..number(end)?;
-        let is_code = field()?.contains('x');
-        let offset = number(field()?)?;
-        let path = fields.nth(2)?.trim_ascii_start();
-        if !is_code || !path.starts_with(b"/") {
-            return None;
-        }
-        Some(Map { range, offset, image: self.image(pid, path) })
+        let files = (self.mappings)(pid).into_iter().filter(|mapping| mapping.path.starts_with(b"/"));
+        files
+            .map(|FileMap { range, offset, path }| Map { range, offset, image: self.image(pid, &path) })
+            .collect()
     }
 
     fn image(&mut self, pid: u32, path: &[u8]) -> Arc<Image> {

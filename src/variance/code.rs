@@ -5,7 +5,7 @@
 
 use super::lines::{Context, Function, Line};
 use crate::code::{Bitness, Flow, decode};
-use crate::image::{FunctionRange, FunctionSource, Place, Running, Svma, demangle};
+use crate::image::{FunctionRange, FunctionSource, Mappings, Place, Running, Svma, demangle};
 use std::collections::HashMap;
 
 /// Functions of a process that are sampled at once.
@@ -54,17 +54,11 @@ struct Framed {
     is_callable: bool,
 }
 
-impl Default for Code {
-    fn default() -> Code {
-        Code::new()
-    }
-}
-
 impl Code {
-    /// Knows nothing yet.
-    pub fn new() -> Code {
+    /// Knows nothing yet but who tells what processes have mapped.
+    pub fn new(mappings: Mappings) -> Code {
         Code {
-            running: Running::new(),
+            running: Running::new(mappings),
             processes: HashMap::new(),
             functions: HashMap::new(),
             contexts: HashMap::new(),

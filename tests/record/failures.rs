@@ -77,6 +77,8 @@ fn where_there_can_be_no_recording_one_line_says_why_and_nothing_stays() {
         ),
         (limited("", "-e cpu-clock -o no/folder -- true"), 1, "cannot write no/folder: No such file"),
         (limited("", "-e cpu-clock -p 999999999"), 1, "there is no process 999999999"),
+        (limited("", "-e cpu-clock -t 999999999"), 1, "there is no thread 999999999"),
+        (limited("", "-e cpu-clock -C 9999 -- true"), 1, "there is no processor 9999"),
         (limited("", "-e magic -- true"), 2, "there is no event magic"),
         (limited("", ""), 2, "nothing to record"),
     ];

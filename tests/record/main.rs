@@ -7,7 +7,7 @@ mod readers;
 #[path = "../tool/mod.rs"]
 mod tool;
 
-use skidconv::perfdata::PerfFile;
+use skidconv::perfdata::{CpuMode, PerfFile, Sample};
 use std::path::Path;
 use tool::{Ran, compile, folder, has_perf, perf, perf_is_required, run, skidconv, text};
 
@@ -58,11 +58,15 @@ fn record(folder: &Path, args: &[&str]) -> Option<Ran> {
 
 /// Samples as skidconv's reader has them: address and period.
 fn samples(data: &Path) -> Vec<(u64, u64)> {
+    of_samples(data, |sample| (sample.ip, sample.period))
+}
+
+fn of_samples<T>(data: &Path, what: impl Fn(&Sample<'_>) -> T) -> Vec<T> {
     let file = PerfFile::open(data).unwrap();
     let mut walk = file.records().unwrap();
     let mut found = vec![];
     while let Some(record) = walk.next().unwrap() {
-        found.extend(file.sample(&record).unwrap().map(|sample| (sample.ip, sample.period)));
+        found.extend(file.sample(&record).unwrap().map(|sample| what(&sample)));
     }
     found
 }

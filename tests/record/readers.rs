@@ -40,6 +40,36 @@ fn recordings_of_every_kind_have_as_many_samples_for_every_reader() {
     other.wait().unwrap();
 }
 
+#[test]
+fn a_thread_a_processor_and_a_mode_are_recorded_alone() {
+    let folder = folder("record-alone");
+    let spin = compile(&folder, "spin", SPIN, &["-O1", "-pthread"]);
+    // the first of two that run
+    let mut other = [0; 2].map(|_| Command::new(&spin).arg("600000").spawn().unwrap());
+    let [tid, _] = other.each_ref().map(|child| child.id());
+    let data = folder.join("perf.data");
+    let kept = |args: &[&str]| {
+        let ran = record(&folder, &[&["-e", "cpu-clock"], args].concat())?;
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let seen = of_samples(&data, |sample| (sample.tid, sample.cpu, sample.mode));
+        assert!(seen.len() > 10 && told(&ran) == seen.len(), "{}", ran.err);
+        assert!(by_perf(&data).is_none_or(|theirs| theirs == seen.len()));
+        Some(seen)
+    };
+    let text = tid.to_string();
+    let thread = kept(&["-t", &text, "--duration", "0.3"]);
+    let processor = kept(&["-C", "0", "--duration", "0.2"]);
+    let user = kept(&["-a", "--all-user", "--duration", "0.2"]);
+    other.iter_mut().for_each(|child| child.kill().and_then(|()| child.wait()).map(drop).unwrap());
+    let all = |seen: Option<Vec<(i32, Option<u32>, CpuMode)>>,
+               is: fn(u32, (i32, Option<u32>, CpuMode)) -> bool| {
+        seen.is_none_or(|seen| seen.into_iter().all(|sample| is(tid, sample)))
+    };
+    assert!(all(thread, |tid, (of, ..)| of == tid as i32));
+    assert!(all(processor, |_, (_, cpu, _)| cpu == Some(0)));
+    assert!(all(user, |_, (.., mode)| mode == CpuMode::User));
+}
+
 /// As perf and this reader have it from the pipe, and the program's own output beside it.
 #[test]
 fn a_recording_goes_down_a_pipe() {

@@ -21,7 +21,7 @@ pub use bits::{Branches, Fields, Flags, ReadFormat};
 pub use clock::{Clock, now};
 pub use event::{Cpu, Event, Thread};
 pub use loops::Loop;
-pub use process::{Launch, announce_on, hurry, raise_file_limit, terminate};
+pub use process::{Launch, Status, announce_on, hurry, raise_file_limit, terminate};
 pub use ring::{Ring, page_size};
 pub use wait::{INTERRUPTS, Poll, Signals, is_news};
 

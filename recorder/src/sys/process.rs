@@ -111,3 +111,24 @@ pub fn announce_on(cpu: u32) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// What the kernel says of a thread: /proc/TID/status.
+#[derive(Debug)]
+pub struct Status(String);
+
+impl Status {
+    /// Of this thread; empty of one that is gone.
+    pub fn of(tid: u32) -> Status {
+        Status(std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default())
+    }
+
+    /// The line that begins with `name`, which ends in a colon, without that.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.0.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+    }
+
+    /// The process that the thread is of.
+    pub fn process(&self) -> Option<u32> {
+        self.field("Tgid:")?.parse().ok()
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! All calls come from the thread that attached, and most are for threads that stand still.
 
-use super::checked;
+use super::{Status, checked};
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
@@ -148,27 +148,6 @@ pub fn is_pending(tid: i32, signal: i32) -> bool {
     let status = Status::of(tid as u32);
     let set = |name| u64::from_str_radix(status.field(name).unwrap_or_default(), 16).unwrap_or(0);
     set("SigPnd:") & !set("SigBlk:") & 1 << (signal - 1) != 0
-}
-
-/// What the kernel says of a thread: /proc/TID/status.
-#[derive(Debug)]
-pub struct Status(String);
-
-impl Status {
-    /// Of this thread; empty of one that is gone.
-    pub fn of(tid: u32) -> Status {
-        Status(std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default())
-    }
-
-    /// The line that begins with `name`, which ends in a colon, without that.
-    pub fn field(&self, name: &str) -> Option<&str> {
-        self.0.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
-    }
-
-    /// The process that the thread is of.
-    pub fn process(&self) -> Option<u32> {
-        self.field("Tgid:")?.parse().ok()
-    }
 }
 
 fn change(status: i32) -> Change {

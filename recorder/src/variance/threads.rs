@@ -8,7 +8,8 @@ use super::counters::Values;
 use super::sampler::{Sampler, clock};
 use super::tracee::{Cause, Planned, Tracee};
 use super::{Candidate, Observer};
-use crate::sys::trace::{self, Change, Memory, Status};
+use crate::sys::Status;
+use crate::sys::trace::{self, Change, Memory};
 use std::io;
 use std::rc::Rc;
 
