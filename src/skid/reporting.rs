@@ -1,7 +1,8 @@
 //! Which address the interrupt reports: that of the instruction waited for, or of the one after it.
 //!
 //! Fit alone can't tell; the code can. Time is spent waiting for slow instructions, so where it stands on the quick ones
-//! right behind them, the address is one late. A compare that retires as one with the branch behind it leaves the branch
+//! right behind them, the address is one late. Where that speaks for both, the solver finds out under which of them the code
+//! runs at its pace. A compare that retires as one with the branch behind it leaves the branch
 //! without samples.
 
 use super::folded::Folded;
@@ -27,18 +28,26 @@ const IN_ORDER: f64 = 10.0;
 const IN_ALL: f64 = 0.05;
 /// Less evidence decides nothing.
 const LEAST_EVIDENCE: f64 = 5.0;
+/// Evidence for one that is so many times that for the other leaves no doubt.
+const CLEAR: f64 = 5.0;
+
+/// How a file's interrupts seem to report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// How.
+    pub reporting: Reporting,
+    /// Some evidence speaks against its lateness: which one makes time fit the code better should decide.
+    pub doubtful: bool,
+}
 
 /// How the file's interrupts report, from the samples of its `time` event and of all its `events`. Without evidence it is
 /// what is `known` of the processor; or else the address is taken to be late, which it is on most.
-pub fn decide(
-    program: &Program,
-    time: Option<&Folded>,
-    events: &[&Folded],
-    known: Option<bool>,
-) -> Reporting {
-    let late = time.and_then(|t| is_late(program, t)).or(known).unwrap_or(true);
+pub fn decide(program: &Program, time: Option<&Folded>, events: &[&Folded], known: Option<bool>) -> Verdict {
+    let seen = time.and_then(|t| is_late(program, t));
+    let late = seen.map(|(late, _)| late).or(known).unwrap_or(true);
     let fused = is_fused(program, events);
-    Reporting { late, fused, fused_constants: fused && are_constants_fused(program, events) }
+    let reporting = Reporting { late, fused, fused_constants: fused && are_constants_fused(program, events) };
+    Verdict { reporting, doubtful: seen.is_some_and(|(_, doubtful)| doubtful) }
 }
 
 /// Whether a node that is the second of a pair is fused with the node before it.
@@ -47,7 +56,8 @@ pub fn fuses(program: &Program, reporting: Reporting, node: &Node) -> bool {
     reporting.fused && before.is_some_and(|b| b.fuses || reporting.fused_constants && b.fuses_constant)
 }
 
-fn is_late(program: &Program, time: &Folded) -> Option<bool> {
+/// Whether addresses are late, and whether that is doubtful; `None` without evidence.
+fn is_late(program: &Program, time: &Folded) -> Option<(bool, bool)> {
     let (mut on, mut behind) = (0.0, 0.0);
     for (f, (_, function)) in program.functions.iter().enumerate() {
         let refilled = refilled(function);
@@ -61,7 +71,10 @@ fn is_late(program: &Program, time: &Folded) -> Option<bool> {
             }
         }
     }
-    (on + behind >= LEAST_EVIDENCE).then(|| behind > on && !waits_at_uses(program, time))
+    (on + behind >= LEAST_EVIDENCE).then(|| {
+        let in_order = waits_at_uses(program, time);
+        (behind > on && !in_order, on.max(behind) < CLEAR * on.min(behind) && !in_order)
+    })
 }
 
 /// Whether time stands on the first uses of slow results even where they are not right behind: then it was issued in order,
@@ -175,7 +188,7 @@ mod tests {
         let program = Program::link(vec![(0, function)], &NoStubs, &[], false);
         let weight = samples.iter().enumerate().map(|(ix, n)| ((0, ix), n * 7.0)).collect();
         let time = Folded { weight, period: 7.0, counts: Counts::Instructions, exact: false };
-        decide(&program, Some(&time), &[&time], None)
+        decide(&program, Some(&time), &[&time], None).reporting
     }
 
     #[test]

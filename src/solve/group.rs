@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::answer::Evidence;
 use super::conserve::{FLOW, conserve};
 use super::solver::Solver;
-use super::timed::timed;
+use super::timed::{strain, timed};
 use crate::code::{FunctionIx, Program};
 use crate::skid::assemble;
 use crate::skid::circulation::probabilities;
@@ -41,6 +41,11 @@ impl Group {
     /// Where a search starts, and the prior's centre.
     pub fn start(&self) -> &[f64] {
         self.timed.as_ref().unwrap_or(&self.flow)
+    }
+
+    /// How much time strains the code where it agrees with the samples best: half the sum of its squared residuals.
+    pub fn strain(&self) -> f64 {
+        self.timed.as_ref().map_or(0.0, |z| strain(&self.model, z))
     }
 }
 

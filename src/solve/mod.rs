@@ -48,4 +48,4 @@ pub use answer::{Answer, Evidence, Known, Settings, Solved};
 pub use group::{Group, prepare};
 pub use identified::Identified;
 pub use solver::Solver;
-pub use whole::{solve, solve_all};
+pub use whole::{fitting, solve, solve_all};

@@ -3,11 +3,14 @@
 //! The schedule needs to know how often each way is taken, and what stalls; the flow needs the schedule. They are found in
 //! turns, each flow from the same start, until it stays.
 
-use super::conserve::{TIMED, conserve};
+use super::conserve::{Conservation, TIMED, conserve};
+use super::energy::{Energy, value};
 use crate::skid::region::Block;
 use crate::skid::schedule::{schedule, stalls};
-use crate::skid::{Model, Rates};
+use crate::skid::{Holds, Model, Rates};
 
+/// Standard deviation of the log head times within a class.
+const SPREAD: f64 = 0.4;
 /// Turns at most. Six instead of three gain .002 of block distance.
 const TURNS: usize = 6;
 /// Share of executions that may still go elsewhere in the last turn.
@@ -34,6 +37,15 @@ fn settle(model: &Model, logits: &[f64]) -> Option<(Vec<f64>, Rates)> {
     let z = conserve(model, logits, TIMED)?;
     let rates = model.rates(&z)?;
     Some((z, rates))
+}
+
+/// Half the sum of the squared residuals at parameters `z`: those of the search, and of what waits unlike others of its class.
+pub fn strain(model: &Model, z: &[f64]) -> f64 {
+    let (Some(time), Some(rates)) = (&model.time, model.rates(z)) else { return 0.0 };
+    let holds = Holds::measure(&model.region, &rates, Some(time), model.reporting);
+    let classes = holds.deviations(&model.region, &rates, time.period, SPREAD);
+    let (mut search, _) = Conservation::new(model, &z[..model.region.freedom()], TIMED);
+    value(&classes) + search.residuals(z).map_or(f64::INFINITY, |r| value(&r))
 }
 
 /// Total variation distance of instructions executed.
