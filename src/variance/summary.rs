@@ -56,7 +56,9 @@ impl Advice {
             Advice::Little => "little time, much variance: reducing it gains the program little",
             Advice::Nothing => "little time, little variance: nothing to do",
             Advice::Few => "too few calls to tell",
-            Advice::Short => "calls are too short for what measuring costs",
+            Advice::Short => {
+                "calls are too short for what measuring costs: longer ones are preferred, and their number is rough"
+            }
         }
     }
 }
@@ -132,13 +134,14 @@ impl Group {
         if mean == 0.0 { (0.0, 0.0) } else { (split.within.sqrt() / mean, split.between.sqrt() / mean) }
     }
 
-    /// What to do, by a metric with its cost's standard deviation.
-    pub fn advice(&self, metric: usize, cost_sd: f64) -> Advice {
+    /// What to do, by a metric whose cost has this mean and standard deviation.
+    pub fn advice(&self, metric: usize, cost: f64, cost_sd: f64) -> Advice {
         if self.calls() < FEWEST {
             return Advice::Few;
         }
-        // noise alone would make a high coefficient of variation
-        if cost_sd > 0.0 && self.all[metric].mean() * WITHIN < cost_sd {
+        // noise alone would make a high coefficient of variation, and where one call follows the other long ones are preferred
+        let mean = self.all[metric].mean();
+        if cost_sd > 0.0 && (mean * WITHIN < cost_sd || mean < cost) {
             return Advice::Short;
         }
         let (within, between) = self.variation(metric);
@@ -188,7 +191,8 @@ impl<'a> Summary<'a> {
 
     /// What to do about a group.
     pub fn advice(&self, group: &Group) -> Advice {
-        group.advice(self.metric, self.recording.header.cost_sd[self.metric])
+        let header = &self.recording.header;
+        group.advice(self.metric, header.cost[self.metric], header.cost_sd[self.metric])
     }
 
     /// A function's name.

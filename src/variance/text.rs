@@ -99,7 +99,8 @@ fn foot(summary: &Summary<'_>, style: &Style) -> String {
          cv of calls of one thread, and of the means of threads"
     );
     text += &style.dim(&wrap(&note, 0, style.columns()));
-    for (group, _) in worst.filter(|(group, _)| summary.advice(group) == super::Advice::Reduce).take(3) {
+    let told = [super::Advice::Reduce, super::Advice::Short];
+    for (group, _) in worst.filter(|(group, _)| told.contains(&summary.advice(group))).take(3) {
         let name = plain(summary.name(group.function));
         let _ = writeln!(text, "{}: {}", style.bold(&name), summary.advice(group).sentence());
     }

@@ -261,7 +261,7 @@ impl Tracee {
         // nothing is taken behind its end
         let seconds = (self.within(&open, ran, slowdown) as f64 * 1e-9).min(open.window.length);
         if let Some(planned) = self.plans.get_mut(&open.entry) {
-            planned.plan.closed(open.calls, seconds.min(1e6));
+            planned.plan.closed(open.window, open.calls, seconds.min(1e6));
         }
     }
 
