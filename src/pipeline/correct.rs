@@ -47,6 +47,8 @@ pub struct Correction {
     pub regions: Vec<report::RegionReport>,
     /// Of loops that were solved, by their header's place, how often the header runs each time the loop is entered.
     pub trips: BTreeMap<Location, Trips>,
+    /// What should be done otherwise when recording.
+    pub warnings: Vec<String>,
     /// The skid, if one was needed.
     pub model: Option<report::Model>,
 }
@@ -132,6 +134,7 @@ pub fn correct(
             correction.trips.extend(loops::trips(&program, answer));
         }
         for &event in &active {
+            correction.warnings.extend(desk.step(file, event, answer));
             desk.plan(AttrIx(event as u32), region, answer, &solved, &mut correction);
         }
     }

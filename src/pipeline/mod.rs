@@ -1,5 +1,6 @@
 //! The stages, called in order: two walks over the recording, and the solving between them.
 
+mod aliasing;
 mod audience;
 mod classify;
 mod correct;

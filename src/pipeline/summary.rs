@@ -99,6 +99,7 @@ pub fn report(
     );
     warn(second.stuck, "could not be moved where they belong and were left where they stand");
     let nameless = nameless(survey, context);
+    warnings.extend(correction.warnings.iter().cloned());
     warnings.extend(survey.images.complaints());
     Report {
         version: env!("CARGO_PKG_VERSION").into(),

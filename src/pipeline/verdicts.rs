@@ -1,10 +1,10 @@
 //! Answers → what is told of regions, events and the model of skid.
 
 use super::correct::{Correction, Desk, UNREAD};
-use super::fit;
 use super::linking::at;
+use super::{aliasing, fit};
 use crate::code::FunctionIx;
-use crate::image::demangle;
+use crate::image::{Location, demangle};
 use crate::options::Options;
 use crate::perfdata::PerfFile;
 use crate::report::{self, Class, Verdict};
@@ -42,14 +42,7 @@ impl Desk<'_> {
         let mut functions: Vec<FunctionIx> = answer.model.region.blocks.iter().map(|b| b.function).collect();
         functions.sort_unstable();
         functions.dedup();
-        let name = |f: FunctionIx| {
-            let place = at(self.program.place(f, 0));
-            let function = self.survey.images.get(place.image).function_at(place.svma);
-            function
-                .and_then(|f| f.name.as_deref())
-                .map(demangle)
-                .unwrap_or_else(|| format!("{:#x}", place.svma.0))
-        };
+        let name = |f: FunctionIx| self.name(at(self.program.place(f, 0)));
         report::RegionReport {
             event: event.map_or_else(String::new, |&ix| file.attrs()[ix].name.clone()),
             functions: functions.into_iter().map(name).collect(),
@@ -62,6 +55,24 @@ impl Desk<'_> {
             branches: answer.identified.map(|of| report::Branches { free: of.free as u64, told: of.told }),
             fit: fit::fit(answer, solved),
         }
+    }
+
+    /// The name of the function at a place, or its address.
+    fn name(&self, place: Location) -> String {
+        let function = self.survey.images.get(place.image).function_at(place.svma);
+        let named = function.and_then(|f| f.name.as_deref()).map(demangle);
+        named.unwrap_or_else(|| format!("{:#x}", place.svma.0))
+    }
+
+    /// What is to be said of the loop of a region that keeps step with an event, if one does.
+    pub(super) fn step(&self, file: &PerfFile, event: usize, answer: &Answer) -> Option<String> {
+        let (attr, count) = (&file.attrs()[event], &self.survey.events[event]);
+        let period = attr.sample_period;
+        let fixed = !attr.freq && period > 0 && count.samples.checked_mul(period) == Some(count.weight);
+        let counted = fixed && self.kinds[event].class == Class::Retirement;
+        let step =
+            aliasing::step(self.program, answer, self.kinds[event].causes, period).filter(|_| counted)?;
+        Some(step.warning(&attr.name, period, &self.name(step.at)))
     }
 
     /// The verdict on an event from those of its regions.

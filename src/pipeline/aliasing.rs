@@ -1,0 +1,167 @@
+//! Loops that keep step with the sampling.
+//!
+//! In: what was solved, and an event that counts what runs at a fixed period. Out: warnings of loops whose length has a divisor
+//! with the period. If such a loop always goes one way and goes round for several periods, overflows fall on every so many of
+//! its instructions only, and neither samples nor their skid tell of the others (NIST TN 1826, section 8, bias 2). It knows
+//! nothing of loops whose length varies, nor of cycles, which no loop takes the same number of for long: `stat` looks for a
+//! rhythm in the samples themselves.
+
+use super::linking::at;
+use crate::code::{FunctionIx, Loop, Program};
+use crate::image::Location;
+use crate::skid::folded::Counts;
+use crate::skid::{Rates, Region};
+use crate::solve::Answer;
+
+/// A block runs in every round, or in none, if it does so but for this share.
+const STEADY: f64 = 0.01;
+/// Periods for which a loop goes round.
+const LASTS: f64 = 3.0;
+/// Share of the region's instructions that a loop is worth a warning for.
+const NOTICEABLE: f64 = 0.05;
+
+/// A loop in step with the sampling.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// The loop's first instruction.
+    pub at: Location,
+    /// What is counted of one round.
+    pub round: u64,
+    /// The greatest common divisor of that and the period.
+    pub divisor: u64,
+    /// Share of the region's instructions.
+    pub share: f64,
+}
+
+/// The loop of `answer` with most of its instructions that keeps step with an event that counts `counts`, once in `period`.
+pub fn step(program: &Program, answer: &Answer, counts: Counts, period: u64) -> Option<Step> {
+    let (region, rates) = (&answer.model.region, &answer.rates);
+    let all: f64 = region.blocks.iter().zip(&rates.blocks).map(|(b, runs)| b.nodes.len() as f64 * runs).sum();
+    let mut functions: Vec<FunctionIx> = region.blocks.iter().map(|b| b.function).collect();
+    functions.dedup();
+    let loops = functions.iter().flat_map(|&f| program.functions[f].1.loops.all.iter().map(move |l| (f, l)));
+    let rounds = loops.filter_map(|(f, found)| Round::of(program, region, rates, (f, found), counts));
+    let in_step = rounds.filter_map(|round| round.step(all, period));
+    in_step.max_by(|a, b| a.share.total_cmp(&b.share))
+}
+
+impl Step {
+    /// In words, for the event called `event`; the loop is in what is called `place`.
+    pub fn warning(&self, event: &str, period: u64, place: &str) -> String {
+        let Step { round, divisor, share, .. } = *self;
+        let fall = match round / divisor {
+            1 => "always on the same one".into(),
+            several => format!("on {several} of them only"),
+        };
+        format!(
+            "{event}: a loop in {place} with {:.0} % of what ran counts {round} each round, which shares the divisor {divisor} with \
+             the period of {period}: overflows fall {fall}; record with a prime period",
+            100.0 * share
+        )
+    }
+}
+
+/// One round of a loop that always goes the same way.
+struct Round {
+    at: Location,
+    counted: u64,
+    executed: f64,
+    trips: f64,
+}
+
+impl Round {
+    fn of(
+        program: &Program,
+        region: &Region,
+        rates: &Rates,
+        (f, found): (FunctionIx, &Loop),
+        counts: Counts,
+    ) -> Option<Round> {
+        let cfg = &program.functions[f].1.cfg;
+        let inside = |inst: usize| found.blocks.binary_search(&cfg.block_of(inst)).is_ok();
+        let own = |b: &usize| {
+            let first = &region.nodes[region.blocks[*b].nodes.start];
+            first.function == f && inside(first.inst)
+        };
+        let blocks: Vec<usize> = (0..region.blocks.len()).filter(own).collect();
+        let start = cfg.blocks[found.header].first;
+        let header = *blocks.iter().find(|&&b| region.nodes[region.blocks[b].nodes.start].inst == start)?;
+        let runs = rates.blocks[header];
+        let (mut counted, mut executed, mut left) = (0, 0.0, 0.0);
+        for &b in &blocks {
+            let times = rates.blocks[b] / runs;
+            executed += rates.blocks[b] * region.blocks[b].nodes.len() as f64;
+            if times <= STEADY {
+                continue;
+            }
+            let nodes = region.blocks[b].nodes.clone();
+            if (times - 1.0).abs() > STEADY
+                || nodes.clone().any(|n| program.site(f, region.nodes[n].inst).is_some())
+            {
+                return None;
+            }
+            counted += nodes.filter(|&n| counts.includes(&region.nodes[n])).count() as u64;
+        }
+        for (arm, share) in region.arms.iter().zip(&rates.arms) {
+            let from = &region.nodes[arm.node];
+            let outside = arm.to.is_none_or(|to| !blocks.contains(&to));
+            if from.function == f && inside(from.inst) && outside {
+                left += share * rates.blocks[from.block];
+            }
+        }
+        let trips = runs / left.max(f64::MIN_POSITIVE);
+        (runs > 0.0).then(|| Round { at: at(program.place(f, start)), counted, executed, trips })
+    }
+
+    /// Whether it keeps step with `period`, as a part of `all` instructions.
+    fn step(&self, all: f64, period: u64) -> Option<Step> {
+        let Round { at, counted: round, executed, trips } = *self;
+        let (divisor, share) = (gcd(round, period), executed / all.max(f64::MIN_POSITIVE));
+        let long = trips * round as f64 >= LASTS * period as f64;
+        (divisor > 1 && long && share >= NOTICEABLE).then_some(Step { at, round, divisor, share })
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::explore;
+    use crate::code::testing::{Bytes, NoStubs};
+    use crate::skid::Circulation;
+    use crate::skid::classes::Classes;
+
+    /// What is found of a loop of eight instructions that goes round so many times, and one more instruction behind it.
+    fn found(round: impl Fn(&Region) -> Vec<f64>, period: u64) -> Option<(u64, u64)> {
+        // 0: 6 × mov %eax,%ecx; c: dec %edi; e: jne 0; 10: ret
+        let code = [[0x89, 0xc1].repeat(6), vec![0xff, 0xcf, 0x75, 0xf0, 0xc3]].concat();
+        let function = explore(&Bytes(0, code.clone()), 0..code.len() as u64, &[]);
+        let program = Program::link(vec![(0, function)], &NoStubs, &[], false);
+        let region = Region::build(&program, &Classes::of(&program), &[0], &|_, _| true);
+        let rates = Circulation::new(&region).rates(&region, &round(&region), 1e6).expect("a flow");
+        let loops = &program.functions[0].1.loops.all;
+        let round = Round::of(&program, &region, &rates, (0, &loops[0]), Counts::Instructions)?;
+        round.step(1e6, period).map(|step| (step.round, step.divisor))
+    }
+
+    #[test]
+    fn a_long_loop_keeps_step_with_a_period_that_shares_a_divisor() {
+        let trips = |n: f64| move |region: &Region| vec![n.ln(); region.freedom()];
+        assert_eq!(found(trips(10_000.0), 1000), Some((8, 8)));
+        assert_eq!(found(trips(10_000.0), 1002), Some((8, 2)));
+        assert_eq!(found(trips(10_000.0), 1009), None, "a prime");
+        assert_eq!(found(trips(100.0), 1000), None, "left before the second sample");
+    }
+
+    #[test]
+    fn warnings_say_how_much_is_seen() {
+        let at = Location { image: crate::image::ImageId(0), svma: crate::image::Svma(0) };
+        let step = Step { at, round: 8, divisor: 8, share: 0.5 };
+        assert!(step.warning("instructions:u", 1000, "main").contains("main with 50 % of what ran counts 8"));
+        assert!(step.warning("instructions:u", 1000, "main").contains("always on the same one"));
+        assert!(Step { divisor: 2, ..step }.warning("i", 1002, "main").contains("on 4 of them only"));
+    }
+}
