@@ -59,7 +59,7 @@ impl Running {
     fn draw(&mut self, n: u64) -> u64 {
         let next = self.random.wrapping_mul(6_364_136_223_846_793_005);
         self.random = next.wrapping_add(1_442_695_040_888_963_407);
-        (u128::from(self.random) * u128::from(n) >> 64) as u64
+        ((u128::from(self.random) * u128::from(n)) >> 64) as u64
     }
 
     /// Where control goes behind the instruction at `at`, and whether that is behind it in memory.
