@@ -10,6 +10,9 @@ use crate::skid::hold::Reporting;
 use crate::skid::kernel::Walk;
 use crate::skid::{Holds, Model, Rates, Skid};
 
+/// Half of what holds 90 % of a normal distribution, in standard deviations.
+const NORMAL: f64 = 1.645;
+
 /// How to solve.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -107,16 +110,19 @@ pub struct Solved {
     pub reporting: Reporting,
 }
 
-/// 90 % of `draws`, and the answer itself. Fewer executions of a block than one of its samples stands for may be none.
+/// 90 % of `draws`, and the answer itself, and what counting samples leaves open. Fewer executions of a block than one of its
+/// samples stands for may be none.
 fn interval(model: &Model, rates: &Rates, draws: &[Rates]) -> (Vec<f64>, Vec<f64>) {
     let ends = |(b, &own): (usize, &f64)| {
         if draws.is_empty() {
             return (own, own);
         }
         let mut drawn: Vec<f64> = draws.iter().map(|d| d.blocks[b]).collect();
-        let low = quantile(&mut drawn, 0.05).min(own);
-        let sampled = low * model.region.blocks[b].nodes.len() as f64 >= model.events[0].period;
-        (if sampled { low } else { 0.0 }, quantile(&mut drawn, 0.95).max(own))
+        let (low, high) = (quantile(&mut drawn, 0.05).min(own), quantile(&mut drawn, 0.95).max(own));
+        let sample = model.events[0].period / model.region.blocks[b].nodes.len() as f64;
+        let counted = NORMAL * (own * sample).sqrt();
+        let low = own - (own - low).hypot(counted);
+        (if low >= sample { low } else { 0.0 }, own + (high - own).hypot(counted))
     };
     rates.blocks.iter().enumerate().map(ends).unzip()
 }

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::answer::{Answer, Settings};
 use super::descend::minimise;
 use super::diagnose::{effective_size, split_r_hat};
-use super::floor::{DOUBT, DRAWS, around, doubts, flow, timed, walks};
+use super::floor::{DRAWS, around, doubt, doubts, flow, timed, walks};
 use super::gibbs::{Chain, Length, chain};
 use super::group::Group;
 use super::identified::Identified;
@@ -132,7 +132,7 @@ impl Bench<'_> {
             return timed(group, "no flow explains the samples".into(), seed);
         };
         let gaussian = Gaussian::at(&mut posterior, &mode.z);
-        let drawn = gaussian.as_ref().map_or_else(Vec::new, |g| g.draws(&mode.z, DOUBT, DRAWS, seed));
+        let drawn = gaussian.as_ref().map_or_else(Vec::new, |g| g.draws(&mode.z, doubt(group), DRAWS, seed));
         let mut draws = around(group, &mode.z, &drawn);
         draws.extend(doubts(group, seed));
         let free = group.model.region.freedom();
