@@ -3,7 +3,7 @@
 //! In: the straight runs between branches, of the samples of one event, each weighed by what its stack spans: a sample stands
 //! for a period, whether its stack holds much of that or little. Out: executions per instruction, as samples that stand where
 //! they arose. It does not know executions of code that no stack shows. Unweighed, a stack of 16 branches through long blocks
-//! counts for more than one through short ones: functions were .22 off instead of .0X.
+//! counts for more than one through short ones: on one recording functions were .22 off instead of .015.
 
 use std::collections::BTreeMap;
 
