@@ -1,6 +1,9 @@
 //! Quantiles of numbers, between neighbours interpolated: R's type 7 (Hyndman and Fan, "Sample quantiles in statistical
 //! packages", 1996, definition 7).
 
+/// 90 % of a normal distribution lie within so many standard deviations.
+pub(crate) const Z90: f64 = 1.645;
+
 /// The `p` quantile of numbers in ascending order; 0 of none.
 pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };

@@ -17,6 +17,7 @@ pub mod kinds {
     pub const SAMPLE: u32 = 9;
     pub const MMAP2: u32 = 10;
     pub const LOST_SAMPLES: u32 = 13;
+    pub const SWITCH: u32 = 14;
     pub const FINISHED_ROUND: u32 = 68;
 }
 

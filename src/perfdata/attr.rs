@@ -70,20 +70,15 @@ pub struct Attr {
     pub bytes: Vec<u8>,
 }
 
-/// `PERF_SAMPLE_BRANCH_ANY`
-const BRANCH_ANY: u64 = 1 << 3;
-/// `PERF_SAMPLE_BRANCH_CALL_STACK`
-const BRANCH_CALL_STACK: u64 = 1 << 11;
-
 impl Attr {
     /// Whether its branch stacks hold every branch that was taken, so that code ran straight from each to the next.
     pub fn has_all_branches(&self) -> bool {
-        self.branch_sample_type & BRANCH_ANY != 0 && !self.has_callers_as_branches()
+        self.branch_sample_type & c::PERF_SAMPLE_BRANCH_ANY != 0 && !self.has_callers_as_branches()
     }
 
     /// Whether its branch stacks stand for callers.
     pub fn has_callers_as_branches(&self) -> bool {
-        self.branch_sample_type & BRANCH_CALL_STACK != 0
+        self.branch_sample_type & c::PERF_SAMPLE_BRANCH_CALL_STACK != 0
     }
 
     /// Decodes a structure that stands at `offset`; `bytes` may be longer than the structure.

@@ -7,10 +7,11 @@
 //! rhythm in the samples themselves.
 
 use super::linking::at;
-use crate::code::{FunctionIx, Loop, Program};
+use super::loops;
+use crate::code::Program;
 use crate::image::Location;
 use crate::skid::folded::Counts;
-use crate::skid::{Rates, Region};
+use crate::skid::{Node, Rates, Region};
 use crate::solve::Answer;
 
 /// A block runs in every round, or in none, if it does so but for this share.
@@ -35,13 +36,10 @@ pub struct Step {
 
 /// The loop of `answer` with most of its instructions that keeps step with an event that counts `counts`, once in `period`.
 pub fn step(program: &Program, answer: &Answer, counts: Counts, period: u64) -> Option<Step> {
-    let (region, rates) = (&answer.model.region, &answer.rates);
-    let all: f64 = region.blocks.iter().zip(&rates.blocks).map(|(b, runs)| b.nodes.len() as f64 * runs).sum();
-    let mut functions: Vec<FunctionIx> = region.blocks.iter().map(|b| b.function).collect();
-    functions.dedup();
-    let loops = functions.iter().flat_map(|&f| program.functions[f].1.loops.all.iter().map(move |l| (f, l)));
-    let rounds = loops.filter_map(|(f, found)| Round::of(program, region, rates, (f, found), counts));
-    let in_step = rounds.filter_map(|round| round.step(all, period));
+    let region = &answer.model.region;
+    let rounds =
+        (0..region.blocks.len()).filter_map(|b| Round::of(program, region, &answer.rates, b, counts));
+    let in_step = rounds.filter_map(|round| round.step(answer.model.total(), period));
     in_step.max_by(|a, b| a.share.total_cmp(&b.share))
 }
 
@@ -54,8 +52,8 @@ impl Step {
             several => format!("on {several} of them only"),
         };
         format!(
-            "{event}: a loop in {place} with {:.0} % of what ran counts {round} each round, which shares the divisor {divisor} with \
-             the period of {period}: overflows fall {fall}; record with a prime period",
+            "{event}: a loop in {place} with {:.0} % of what ran counts {round} each round, which shares the divisor \
+             {divisor} with the period of {period}: overflows fall {fall}; record with a prime period",
             100.0 * share
         )
     }
@@ -70,22 +68,13 @@ struct Round {
 }
 
 impl Round {
-    fn of(
-        program: &Program,
-        region: &Region,
-        rates: &Rates,
-        (f, found): (FunctionIx, &Loop),
-        counts: Counts,
-    ) -> Option<Round> {
-        let cfg = &program.functions[f].1.cfg;
-        let inside = |inst: usize| found.blocks.binary_search(&cfg.block_of(inst)).is_ok();
-        let own = |b: &usize| {
-            let first = &region.nodes[region.blocks[*b].nodes.start];
-            first.function == f && inside(first.inst)
-        };
+    /// That of the loop which a block begins, if one does.
+    fn of(program: &Program, region: &Region, rates: &Rates, header: usize, counts: Counts) -> Option<Round> {
+        let f = region.blocks[header].function;
+        let (first, found) = loops::headed(program, region, &region.blocks[header])?;
+        let inside = |node: &Node| loops::holds(program, f, found, node);
+        let own = |b: &usize| inside(&region.nodes[region.blocks[*b].nodes.start]);
         let blocks: Vec<usize> = (0..region.blocks.len()).filter(own).collect();
-        let start = cfg.blocks[found.header].first;
-        let header = *blocks.iter().find(|&&b| region.nodes[region.blocks[b].nodes.start].inst == start)?;
         let runs = rates.blocks[header];
         let (mut counted, mut executed, mut left) = (0, 0.0, 0.0);
         for &b in &blocks {
@@ -105,12 +94,12 @@ impl Round {
         for (arm, share) in region.arms.iter().zip(&rates.arms) {
             let from = &region.nodes[arm.node];
             let outside = arm.to.is_none_or(|to| !blocks.contains(&to));
-            if from.function == f && inside(from.inst) && outside {
+            if inside(from) && outside {
                 left += share * rates.blocks[from.block];
             }
         }
         let trips = runs / left.max(f64::MIN_POSITIVE);
-        (runs > 0.0).then(|| Round { at: at(program.place(f, start)), counted, executed, trips })
+        (runs > 0.0).then(|| Round { at: at(program.place(f, first.inst)), counted, executed, trips })
     }
 
     /// Whether it keeps step with `period`, as a part of `all` instructions.
@@ -142,8 +131,7 @@ mod tests {
         let program = Program::link(vec![(0, function)], &NoStubs, &[], false);
         let region = Region::build(&program, &Classes::of(&program), &[0], &|_, _| true);
         let rates = Circulation::new(&region).rates(&region, &round(&region), 1e6).expect("a flow");
-        let loops = &program.functions[0].1.loops.all;
-        let round = Round::of(&program, &region, &rates, (0, &loops[0]), Counts::Instructions)?;
+        let round = Round::of(&program, &region, &rates, 0, Counts::Instructions)?;
         round.step(1e6, period).map(|step| (step.round, step.divisor))
     }
 

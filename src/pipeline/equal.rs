@@ -10,7 +10,7 @@ use std::ops::Range;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use linux_perf_event_reader::constants::PERF_RECORD_SAMPLE as SAMPLE;
 
-use super::stacks::{Span, between, extent, taken};
+use super::stacks::{Extent, between, taken};
 use super::survey::{Passed, when};
 use crate::image::{AddressSpaces, Era, Eras, When};
 use crate::perfdata::{AttrIx, BranchEntry, CpuMode, Glance, PerfFile, Reads, Record, Sample};
@@ -173,8 +173,8 @@ pub struct Equal<'a> {
     table: HashTable<(u32, u32)>,
     whose: HashMap<Who, u32, DefaultHashBuilder>,
     recent: Vec<(Who, u32)>,
-    /// Of events whose stacks show all branches, what a stack spans.
-    spans: Vec<Option<Option<Span>>>,
+    /// By event.
+    extents: Vec<Option<Extent>>,
     branches: Tally<Branch>,
     runs: Tally<Run>,
     batch: Batch,
@@ -192,7 +192,7 @@ impl<'a> Equal<'a> {
             table: HashTable::new(),
             whose: HashMap::default(),
             recent: vec![(Who::default(), u32::MAX); Eras::SLOTS],
-            spans: file.attrs().iter().map(|a| a.has_all_branches().then(|| Span::of(a))).collect(),
+            extents: file.attrs().iter().map(Extent::of).collect(),
             branches: Tally::default(),
             runs: Tally::default(),
             batch: Batch::default(),
@@ -256,8 +256,8 @@ impl<'a> Equal<'a> {
         for BranchEntry { from, to, .. } in taken(sample) {
             self.branches.note(Branch { from, to, mode, pid, era }, at, 1);
         }
-        let Some(&Some(span)) = self.spans.get(attr.0 as usize) else { return };
-        if let Some(weight) = STACK.checked_div(extent(span, sample)) {
+        let Some(&Some(extent)) = self.extents.get(attr.0 as usize) else { return };
+        if let Some(weight) = STACK.checked_div(extent.covers(sample)) {
             for (first, last) in between(sample) {
                 self.runs.note(Run { attr, first, last, pid, era }, at, weight);
             }

@@ -6,6 +6,7 @@ use super::correct::{Correction, Desk};
 use super::linking::at;
 use crate::code::FunctionIx;
 use crate::perfdata::AttrIx;
+use crate::quantile::Z90;
 use crate::report::{Class, Verdict};
 use crate::skid::Rates;
 use crate::solve::Answer;
@@ -63,6 +64,6 @@ impl Desk<'_> {
 /// 90 % interval of a rate of which `samples` were seen, in units of `period`: gamma by Wilson and Hilferty's cube.
 fn counting(samples: f64, period: f64) -> (f64, f64) {
     let cube = |n: f64, z: f64| n * (1.0 - 1.0 / (9.0 * n) + z / (3.0 * n.sqrt())).max(0.0).powi(3);
-    let low = if samples > 0.0 { cube(samples, -1.645) } else { 0.0 };
-    (low * period, cube(samples + 1.0, 1.645) * period)
+    let low = if samples > 0.0 { cube(samples, -Z90) } else { 0.0 };
+    (low * period, cube(samples + 1.0, Z90) * period)
 }

@@ -1,11 +1,11 @@
 //! How often loops go round.
 
 use super::linking::at;
-use crate::code::{Loop, Program};
+use crate::code::{FunctionIx, Loop, Program};
 use crate::image::Location;
 use crate::report::listing::Trips;
 use crate::skid::region::Block;
-use crate::skid::{Rates, Region};
+use crate::skid::{Node, Rates, Region};
 use crate::solve::Answer;
 use crate::solve::diagnose::quantile;
 
@@ -17,11 +17,7 @@ const VAGUE: f64 = 100.0;
 pub fn trips(program: &Program, answer: &Answer) -> Vec<(Location, Trips)> {
     let region = &answer.model.region;
     let known = |(header, block): (usize, &Block)| {
-        let first = region.nodes.get(block.nodes.start)?;
-        let (_, function) = &program.functions[block.function];
-        let entered = function.cfg.block_of(first.inst);
-        let whole = function.cfg.blocks[entered].first == first.inst;
-        let found = function.loops.all.iter().find(|l| l.header == entered).filter(|_| whole)?;
+        let (first, found) = headed(program, region, block)?;
         let mut draws: Vec<f64> = answer
             .draws
             .iter()
@@ -43,14 +39,25 @@ pub fn trips(program: &Program, answer: &Answer) -> Vec<(Location, Trips)> {
     region.blocks.iter().enumerate().filter_map(known).collect()
 }
 
+/// The loop that a block begins, and its first instruction.
+pub fn headed<'a>(program: &'a Program, region: &'a Region, block: &Block) -> Option<(&'a Node, &'a Loop)> {
+    let first = region.nodes.get(block.nodes.start)?;
+    let (_, function) = &program.functions[block.function];
+    let entered = function.cfg.block_of(first.inst);
+    let whole = function.cfg.blocks[entered].first == first.inst;
+    Some((first, function.loops.all.iter().find(|l| l.header == entered).filter(|_| whole)?))
+}
+
+/// Whether an instruction is in a loop of function `f`.
+pub fn holds(program: &Program, f: FunctionIx, found: &Loop, node: &Node) -> bool {
+    let block = |inst| program.functions[f].1.cfg.block_of(inst);
+    node.function == f && found.blocks.binary_search(&block(node.inst)).is_ok()
+}
+
 /// How often the header of a loop is reached from inside of it.
 fn rounds(program: &Program, region: &Region, (header, found): (usize, &Loop), walk: &Rates) -> f64 {
     let of = region.blocks[header].function;
     let back = region.arms.iter().zip(&walk.arms).filter(|(arm, _)| arm.to == Some(header));
-    let inside = back.filter(|(arm, _)| {
-        let from = &region.nodes[arm.node];
-        let block = |inst| program.functions[of].1.cfg.block_of(inst);
-        from.function == of && found.blocks.binary_search(&block(from.inst)).is_ok()
-    });
+    let inside = back.filter(|(arm, _)| holds(program, of, found, &region.nodes[arm.node]));
     inside.map(|(arm, share)| share * walk.blocks[region.nodes[arm.node].block]).sum()
 }

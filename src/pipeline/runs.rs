@@ -20,9 +20,8 @@ const LONGEST: usize = 1000;
 /// many things seen but one: all that it shows is one sample.
 pub fn ran(survey: &Survey, program: &Program, attr: AttrIx) -> Option<Folded> {
     let mut weight: BTreeMap<(FunctionIx, usize), f64> = BTreeMap::new();
-    for (&(event, first, last), &n) in &survey.runs {
-        let ends = (program.find(place(first)), program.find(place(last)));
-        if let (true, (Some((f, first)), Some((g, last)))) = (event == attr, ends)
+    for (&(_, first, last), &n) in survey.runs.iter().filter(|((event, ..), _)| *event == attr) {
+        if let (Some((f, first)), Some((g, last))) = (program.find(place(first)), program.find(place(last)))
             && f == g
             && is_straight(program, f, first, last)
         {

@@ -22,12 +22,22 @@ pub fn between<'a>(sample: &Sample<'a>) -> impl Iterator<Item = (u64, u64)> + us
         .filter(|(a, b)| a <= b)
 }
 
-/// How much of its event a sample's stack spans, in units that are the same for all stacks of the event; 0 if it is not
-/// known. `span` is that of its event.
-pub fn extent(span: Option<Span>, sample: &Sample<'_>) -> u64 {
-    match span.map_or(0, |span| span.covers(taken(sample))) {
-        0 => between(sample).fold(0, |sum, (first, last)| sum.saturating_add(last - first + BRANCH)),
-        known => known,
+/// How much of an event its stacks span, where they hold every branch: as far as known, or else bytes of code.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent(Option<Span>);
+
+impl Extent {
+    /// That of an event's stacks; `None` where they leave branches out, or are none.
+    pub fn of(attr: &Attr) -> Option<Extent> {
+        attr.has_all_branches().then(|| Extent(Span::of(attr)))
+    }
+
+    /// How much a sample's stack spans, in units that are the same for all stacks of the event; 0 if it is not known.
+    pub fn covers(self, sample: &Sample<'_>) -> u64 {
+        match self.0.map_or(0, |span| span.covers(taken(sample))) {
+            0 => between(sample).fold(0, |sum, (first, last)| sum.saturating_add(last - first + BRANCH)),
+            known => known,
+        }
     }
 }
 
@@ -70,11 +80,11 @@ impl Span {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use linux_perf_event_reader::constants::{
+        PERF_SAMPLE_BRANCH_ANY as ANY, PERF_SAMPLE_BRANCH_CALL_STACK as CALL_STACK,
+    };
 
-    /// `PERF_SAMPLE_BRANCH_ANY` and `PERF_SAMPLE_BRANCH_CALL_STACK`
-    const ANY: u64 = 1 << 3;
-    const CALL_STACK: u64 = 1 << 11;
+    use super::*;
 
     #[test]
     fn spans_are_known_of_taken_branches_and_of_cycles() {

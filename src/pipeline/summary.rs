@@ -11,6 +11,7 @@ use crate::export::{Context, InstructionRow};
 use crate::image::{Image, ImageId, ImageState, Location, Svma, hex};
 use crate::options::Options;
 use crate::perfdata::AttrIx;
+use crate::quantile::Z90;
 use crate::report::diff::InstructionShare;
 use crate::report::{Distance, EventReport, FunctionShare, MissingImage, NamelessImage, Report, Verdict};
 
@@ -195,7 +196,7 @@ fn functions(
         .into_iter()
         .map(|(holder, mut holding)| {
             let weight = holding.count.fixed_weight as f64;
-            let spread = 1.645 * weight / (holding.count.fixed_samples.max(1) as f64).sqrt();
+            let spread = Z90 * weight / (holding.count.fixed_samples.max(1) as f64).sqrt();
             (holding.low, holding.high) = ((weight - spread).max(0.0), weight + spread);
             if let Holder::Function(f) = holder
                 && let Some(&(low, high)) = correction.functions.get(&(attr, f))

@@ -241,13 +241,17 @@ impl Survey {
     }
 
     fn fold_run(&mut self, run: &Run, at: When, n: u64) {
-        // a stack may go back from the kernel into user space
-        let place =
-            |address| self.images.location(&self.spaces.resolve(CpuMode::Unknown, run.pid, at, address)?);
+        let place = |address| self.branched(run.pid, at, address);
         if let (Some(first), Some(last)) = (place(run.first), place(run.last)) {
             let runs = self.runs.entry((run.attr, first, last)).or_default();
             *runs = runs.saturating_add(n);
         }
+    }
+
+    /// What an address of a process's branch stack is, in whatever mode it was: a stack may go back from the kernel into user
+    /// space.
+    pub fn branched(&self, pid: i32, at: When, address: u64) -> Option<Location> {
+        self.images.location(&self.spaces.resolve(CpuMode::Unknown, pid, at, address)?)
     }
 
     /// Where a sample stands in its binary.

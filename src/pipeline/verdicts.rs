@@ -69,9 +69,10 @@ impl Desk<'_> {
         let (attr, count) = (&file.attrs()[event], &self.survey.events[event]);
         let period = attr.sample_period;
         let fixed = !attr.freq && period > 0 && count.samples.checked_mul(period) == Some(count.weight);
-        let counted = fixed && self.kinds[event].class == Class::Retirement;
-        let step =
-            aliasing::step(self.program, answer, self.kinds[event].causes, period).filter(|_| counted)?;
+        if !fixed || self.kinds[event].class != Class::Retirement {
+            return None;
+        }
+        let step = aliasing::step(self.program, answer, self.kinds[event].causes, period)?;
         Some(step.warning(&attr.name, period, &self.name(step.at)))
     }
 

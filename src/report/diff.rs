@@ -7,10 +7,9 @@
 use super::format::{Style, count, fit, percent};
 use super::{EventReport, Report};
 use crate::export::basename;
+use crate::quantile::Z90;
 use std::collections::BTreeMap;
 
-/// 90 % of a normal distribution lie within so many standard deviations.
-const Z90: f64 = 1.645;
 /// Adjusted probabilities below this are told.
 const SIGNIFICANT: f64 = 0.05;
 

@@ -2,8 +2,7 @@
 //!
 //! Fit alone can't tell; the code can. Time is spent waiting for slow instructions, so where it stands on the quick ones
 //! right behind them, the address is one late. Where that speaks for both, the solver finds out under which of them the code
-//! runs at its pace. A compare that retires as one with the branch behind it leaves the branch
-//! without samples.
+//! runs at its pace. A compare that retires as one with the branch behind it leaves the branch without samples.
 
 use super::folded::Folded;
 use super::hold::Reporting;

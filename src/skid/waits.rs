@@ -7,8 +7,8 @@
 //! from equal waits.
 //!
 //! Shares in proportion to flow alone gave a load that missed before a branch only as much of the time behind the merge as
-//! the quick ways beside it: with shares by waits block distance came
-//! from .0846 to .0801 over 44 recordings (from .153 to .036 on one of them), from .0271 to .0262 over five programs. 1, 4, 8 and 20 turns give .0828, .0804, .0801 and .0809.
+//! the quick ways beside it: with shares by waits block distance came from .0846 to .0801 over 44 recordings (from .153 to
+//! .036 on one of them), from .0271 to .0262 over five programs. 1, 4, 8 and 20 turns give .0828, .0804, .0801 and .0809.
 
 use super::circulation::Rates;
 use super::hold::{Reporting, each_step};

@@ -4,14 +4,12 @@ use super::diagnose::quantile;
 use super::group::Group;
 use super::identified::Identified;
 use super::solver::Solver;
+use crate::quantile::Z90;
 use crate::skid::calibration::Spread;
 use crate::skid::folded::Folded;
 use crate::skid::hold::Reporting;
 use crate::skid::kernel::Walk;
 use crate::skid::{Holds, Model, Rates, Skid};
-
-/// Half of what holds 90 % of a normal distribution, in standard deviations.
-const NORMAL: f64 = 1.645;
 
 /// How to solve.
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +118,7 @@ fn interval(model: &Model, rates: &Rates, draws: &[Rates]) -> (Vec<f64>, Vec<f64
         let mut drawn: Vec<f64> = draws.iter().map(|d| d.blocks[b]).collect();
         let (low, high) = (quantile(&mut drawn, 0.05).min(own), quantile(&mut drawn, 0.95).max(own));
         let sample = model.events[0].period / model.region.blocks[b].nodes.len() as f64;
-        let counted = NORMAL * (own * sample).sqrt();
+        let counted = Z90 * (own * sample).sqrt();
         let low = own - (own - low).hypot(counted);
         (if low >= sample { low } else { 0.0 }, own + (high - own).hypot(counted))
     };

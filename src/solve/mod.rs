@@ -58,4 +58,4 @@ pub use answer::{Answer, Evidence, Known, Settings, Solved};
 pub use group::{Group, prepare};
 pub use identified::Identified;
 pub use solver::Solver;
-pub use whole::{fitting, solve, solve_all};
+pub use whole::{solve, solve_all};

@@ -5,12 +5,11 @@
 
 use super::conserve::{Conservation, TIMED, conserve};
 use super::energy::{Energy, value};
+use super::whole::TRUST;
 use crate::skid::region::Block;
 use crate::skid::schedule::{schedule, stalls};
 use crate::skid::{Holds, Model, Rates};
 
-/// Standard deviation of the log head times within a class.
-const SPREAD: f64 = 0.4;
 /// Turns at most. Six instead of three gain .002 of block distance.
 const TURNS: usize = 6;
 /// Share of executions that may still go elsewhere in the last turn.
@@ -43,7 +42,7 @@ fn settle(model: &Model, logits: &[f64]) -> Option<(Vec<f64>, Rates)> {
 pub fn strain(model: &Model, z: &[f64]) -> f64 {
     let (Some(time), Some(rates)) = (&model.time, model.rates(z)) else { return 0.0 };
     let holds = Holds::measure(&model.region, &rates, Some(time), model.reporting);
-    let classes = holds.deviations(&model.region, &rates, time.period, SPREAD);
+    let classes = holds.deviations(&model.region, &rates, time.period, TRUST.spread);
     let (mut search, _) = Conservation::new(model, &z[..model.region.freedom()], TIMED);
     value(&classes) + search.residuals(z).map_or(f64::INFINITY, |r| value(&r))
 }

@@ -40,7 +40,7 @@ pub fn solve(program: &Program, evidence: &Evidence, settings: &Settings, progre
 /// Over 49 recordings the strain tells which it is on all cores but one that issues in order, which shows in other ways. Four
 /// that had been decided otherwise: block distance .136 → .094 and .164 → .067; .173 → .236 where only long waits are late,
 /// so that neither is right; .086 → .179 with 500 samples, whose time now comes to its place (.66 → .22).
-pub fn fitting(
+fn fitting(
     program: &Program,
     evidence: &Evidence,
     seems: Verdict,

@@ -8,15 +8,11 @@ use std::path::{Path, PathBuf};
 
 use crate::accuracy::score;
 use crate::fixed::{Fixed, case, each_record, symfs};
-use crate::recording::{FIELDS, Recording};
+use crate::recording::{Branch, Recording};
 use crate::tool::{folder, testdata};
 
-/// Size of `struct perf_event_attr` in Linux 6.1, with an id list's place and length behind it.
+/// Size of `struct perf_event_attr` in Linux 6.1, which reads no larger one.
 const ATTR: usize = 128;
-const ENTRY: usize = ATTR + 16;
-/// `PERF_SAMPLE_BRANCH_STACK`, and of it `PERF_SAMPLE_BRANCH_ANY`
-const STACK: u64 = 0x800;
-const ANY: u64 = 1 << 3;
 /// Entries of a stack, and instructions that fill it.
 const DEPTH: usize = 16;
 const FILLING: usize = 300;
@@ -77,14 +73,14 @@ impl Running {
     }
 
     /// The stack of a sample, the latest first, at an instruction that is drawn as often as it ran.
-    fn stack(&mut self) -> Vec<(u64, u64)> {
+    fn stack(&mut self) -> Vec<Branch> {
         let drawn = self.draw(self.ran.last().unwrap().0);
         let mut at = self.ran[self.ran.partition_point(|(sum, _)| *sum <= drawn)].1;
         let mut taken = Vec::new();
         for _ in 0..FILLING {
             let (next, straight) = self.step(at);
             if !straight {
-                taken.push((at, next));
+                taken.push((at, next, 0));
             }
             // the program ends, or calls the kernel
             if !self.lengths.contains_key(&next) {
@@ -104,24 +100,13 @@ fn record(name: &str, path: &Path) {
         if let Some(s) = sample {
             let stack = if s.attr.0 == 1 { running.stack() } else { Vec::new() };
             let tids = u64::from(s.pid as u32) | u64::from(s.tid as u32) << 32;
-            let head = [u64::from(s.attr.0) + 1, s.ip, tids, s.time.unwrap_or(0), s.period, 0];
-            let entries = stack.iter().flat_map(|&(from, to)| [from, to, 0]);
-            let words = head.into_iter().chain([stack.len() as u64]).chain(entries);
-            let body: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
-            r.records.push(r.record(9, 2, &body));
+            let head = [u64::from(s.attr.0) + 1, s.ip, tids, s.time.unwrap_or(0), s.period];
+            r.records.push(r.stacked(head, &stack));
         } else if matches!(record.kind, 1 | 10) {
             r.records.push(record.bytes.to_vec());
         }
     });
-    let mut bytes = r.file();
-    let attrs = u64::from_le_bytes(bytes[24..32].try_into().unwrap()) as usize;
-    for (event, at) in (0..2u64).zip((attrs..).step_by(ENTRY)) {
-        let mut put = |field: usize, word: u64| bytes[at + field..][..8].copy_from_slice(&word.to_le_bytes());
-        put(8, event);
-        put(24, FIELDS | STACK);
-        put(72, ANY);
-    }
-    std::fs::write(path, bytes).unwrap();
+    std::fs::write(path, r.file_of_stacks(&[(0, 0), (0, 1)])).unwrap();
 }
 
 #[test]

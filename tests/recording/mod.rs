@@ -10,6 +10,13 @@ use skidconv::progress::Silent;
 
 /// `PERF_CONTEXT_USER`
 pub const USER: u64 = -512i64 as u64;
+/// Size of `struct perf_event_attr` in Linux 6.3.
+const ATTR: usize = 136;
+/// `PERF_SAMPLE_BRANCH_STACK`, and of it `PERF_SAMPLE_BRANCH_ANY`
+const STACK: u64 = 0x800;
+const ANY: u64 = 1 << 3;
+/// A branch that was taken: from where, to where, and cycles since the one before.
+pub type Branch = (u64, u64, u64);
 /// `PERF_SAMPLE_IP | TID | TIME | CALLCHAIN | PERIOD | IDENTIFIER`
 pub const FIELDS: u64 = 1 | 2 | 4 | 0x20 | 0x100 | 0x1_0000;
 
@@ -117,6 +124,30 @@ impl Recording {
         self.record(9, 2, &[head, ids, tail].concat())
     }
 
+    /// A sample in user mode for [`Recording::file_of_stacks`]: id, address, process and thread, time, period, and the branches
+    /// taken before, the latest first.
+    pub fn stacked(&self, [id, ip, tids, time, period]: [u64; 5], taken: &[Branch]) -> Vec<u8> {
+        let head = [id, ip, tids, time, period, 0, taken.len() as u64];
+        let entries = taken.iter().flat_map(|&(from, to, cycles)| [from, to, cycles << 4]);
+        let body: Vec<u8> = head.into_iter().chain(entries).flat_map(|word| self.word(word)).collect();
+        self.record(9, 2, &body)
+    }
+
+    /// In file mode, with events of these kinds and configurations, whose samples have branch stacks.
+    pub fn file_of_stacks(&self, events: &[(u32, u64)]) -> Vec<u8> {
+        let mut bytes = self.file();
+        let size = self.attr_size.unwrap_or(ATTR);
+        let attrs = 104 + self.events.iter().map(|ids| 8 * ids.len()).sum::<usize>();
+        for (ix, &(kind, config)) in events.iter().enumerate() {
+            let at = attrs + ix * (size + 16);
+            bytes[at..at + 4].copy_from_slice(&self.half(kind));
+            for (field, word) in [(8, config), (24, FIELDS | STACK), (72, ANY)] {
+                bytes[at + field..][..8].copy_from_slice(&self.word(word));
+            }
+        }
+        bytes
+    }
+
     /// A mapping of `path` into the process of the samples, at time 1.
     pub fn mmap(&self, path: &Path, start: u64, len: u64, pgoff: u64) -> Vec<u8> {
         let mut body = [self.half(41), self.half(42)].concat();
@@ -157,7 +188,7 @@ impl Recording {
 
     /// In file mode.
     pub fn file(&self) -> Vec<u8> {
-        let attr_size = self.attr_size.unwrap_or(136);
+        let attr_size = self.attr_size.unwrap_or(ATTR);
         let ids: usize = self.events.iter().map(|ids| 8 * ids.len()).sum();
         let attrs_at = 104 + ids;
         let data_at = attrs_at + (attr_size + 16) * self.events.len();

@@ -8,11 +8,8 @@ use rand::{RngExt, SeedableRng};
 use skidconv::variance::lines::{Call, Function, Header, Line, Metric, VERSION};
 
 use crate::command::{ran, rows};
-use crate::recording::{FIELDS, Recording};
+use crate::recording::{Branch, Recording};
 use crate::tool::{folder, testdata, text};
-
-/// A branch, and cycles since the one before.
-type Branch = (u64, u64, u64);
 
 /// Rounds of `nist_fn`'s loop in `main`, each with 2 calls of `fn1` and 8 of `fn2`.
 const ROUNDS: usize = 20_000;
@@ -51,21 +48,13 @@ fn write_recording(path: &Path, cycles: bool, period: u64) {
         time += branch.2;
         if counted >= period {
             counted -= period;
-            let mut body = [5, branch.1, 42 << 32 | 41, time, period, 0, stack.len() as u64].to_vec();
-            body.extend(stack.iter().flat_map(|&(from, to, cycles)| [from, to, cycles << 4]));
-            let body: Vec<u8> = body.into_iter().flat_map(|word| r.word(word)).collect();
-            r.records.push(r.record(9, 2, &body));
+            let sample = [5, branch.1, 42 << 32 | 41, time, period];
+            r.records.push(r.stacked(sample, stack.make_contiguous()));
         }
     }
-    let mut bytes = r.file();
-    let mut set = |at: usize, word: u64| bytes[112 + at..][..8].copy_from_slice(&word.to_le_bytes());
     // near_taken is a raw event
-    let (kind, config) = if cycles { (0, 0) } else { (4, 0x20c4) };
-    set(0, kind | 136 << 32);
-    set(8, config);
-    set(24, FIELDS | 0x800);
-    set(72, 1 << 3);
-    std::fs::write(path, bytes).unwrap();
+    let event = if cycles { (0, 0) } else { (4, 0x20c4) };
+    std::fs::write(path, r.file_of_stacks(&[event])).unwrap();
 }
 
 fn calls(folder: &Path, words: &[&str]) -> (String, HashMap<String, String>) {

@@ -3,7 +3,7 @@
 //! In: a thread that an event of ours stopped. Out: what the observer is told, and a thread that goes on. It knows nothing
 //! of when a window is due.
 
-use super::counters::{Values, difference};
+use super::counters::{Values, WALL, difference, value};
 use super::frames::{Access, Frame, ends_in_call};
 use super::plan::Random;
 use super::sampler::{Sampler, clock};
@@ -176,8 +176,7 @@ impl<O: Observer> Sampler<'_, O> {
             true => self.probe(tid, seen, registers[RIP]),
             false => self.go_on(tid, seen),
         }
-        let time = |values: &Values| values.first().copied().flatten();
-        let Some((start, end)) = time(&call.before).zip(time(seen)) else {
+        let Some((start, end)) = value(&call.before, WALL).zip(value(seen, WALL)) else {
             return self.observer.lost(tid, call.context);
         };
         let values = difference(&taken, &difference(&call.before, seen));
@@ -206,7 +205,7 @@ impl<O: Observer> Sampler<'_, O> {
         // a clock that is on would take its next tick for a sample
         let clock = &tracee.clock;
         let _ = clock.disable().and_then(|()| clock.set_period(period)).and_then(|()| clock.enable());
-        let (pid, time) = (tracee.pid, seen.first().copied().flatten().unwrap_or(0));
+        let (pid, time) = (tracee.pid, value(seen, WALL).unwrap_or(0));
         self.go_on(tid, seen);
         let candidates = self.observer.running(&Stop { pid, tid, time, registers, stack: &stack })?;
         self.of_process(pid).into_iter().for_each(|tid| self.plan(tid, &candidates));

@@ -9,6 +9,7 @@
 //! thread was switched, and what it ran meanwhile is taken away. (Breakpoints in the counters' group, whose samples hold the
 //! group's values, do not fire when they are switched on while the thread runs; Linux 6.1.)
 
+use crate::records::kinds;
 use crate::sys::{Attr, Clock, Cpu, Event, Fields, Flags, ReadFormat, Ring, Source, Thread};
 use std::io;
 use std::sync::OnceLock;
@@ -140,7 +141,7 @@ impl Counters {
         self.is_stopping();
         let Some(stopping) = self.stopping.take() else { return Ok(values) };
         let since =
-            [(0, now.saturating_sub(stopping.time)), (RAN, stopping.ran), (SWITCHES, stopping.switches)];
+            [(WALL, now.saturating_sub(stopping.time)), (RAN, stopping.ran), (SWITCHES, stopping.switches)];
         for (ix, since) in since {
             values[ix] = values[ix].map(|value| value.saturating_sub(since));
         }
@@ -151,7 +152,7 @@ impl Counters {
     pub fn ran(&self) -> io::Result<u64> {
         let mut values = Values::new();
         read(&self.kernel, &mut values)?;
-        Ok(values.first().copied().flatten().unwrap_or(0))
+        Ok(value(&values, 0).unwrap_or(0))
     }
 
     /// The values at `now`, which is the value of the wall time.
@@ -170,17 +171,14 @@ pub fn noting(attr: Attr) -> Attr {
 
 /// `struct { header; u64 time; }` of an event, or of a switch with it as its only sample's field.
 fn written(record: &[u8], before: Option<Stopping>) -> Option<Stopping> {
-    // PERF_RECORD_SAMPLE, PERF_RECORD_SWITCH
-    const SAMPLE: u32 = 9;
-    const SWITCH: u32 = 14;
     // PERF_RECORD_MISC_SWITCH_OUT
     const OUT: u64 = 1 << 13;
     let word = |at: usize| record.get(8 * at..)?.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes));
     let (Some(header), Some(time)) = (word(0), word(1)) else { return before };
     match (header as u32, before) {
-        (SAMPLE, _) => Some(Stopping { time, ran: 0, since: Some(time), switches: 0 }),
-        (SWITCH, Some(of)) if header >> 32 & OUT == 0 => Some(Stopping { since: Some(time), ..of }),
-        (SWITCH, Some(of)) => {
+        (kinds::SAMPLE, _) => Some(Stopping { time, ran: 0, since: Some(time), switches: 0 }),
+        (kinds::SWITCH, Some(of)) if header >> 32 & OUT == 0 => Some(Stopping { since: Some(time), ..of }),
+        (kinds::SWITCH, Some(of)) => {
             let ran = of.ran + of.since.map_or(0, |since| time.saturating_sub(since));
             Some(Stopping { ran, since: None, switches: of.switches + 1, ..of })
         }
@@ -188,10 +186,17 @@ fn written(record: &[u8], before: Option<Stopping>) -> Option<Stopping> {
     }
 }
 
+/// The place of the time.
+pub const WALL: usize = 0;
 /// The place of the time that the thread ran.
 pub const RAN: usize = 1;
 /// The place of the number of times that it was switched away.
 const SWITCHES: usize = 3;
+
+/// One of them; `None` where it was not counted.
+pub fn value(values: &Values, place: usize) -> Option<u64> {
+    values.get(place).copied().flatten()
+}
 
 /// What was counted between two readings.
 pub fn difference(before: &Values, after: &Values) -> Values {

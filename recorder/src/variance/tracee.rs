@@ -3,7 +3,7 @@
 //! In: the number of a thread. Out: events on it that stop it, and what it says while it stands still. It knows nothing of
 //! when to open windows.
 
-use super::counters::{Counters, RAN, Values, add, difference, noting};
+use super::counters::{Counters, RAN, Values, WALL, add, difference, noting, value};
 use super::frames::Frame;
 use super::plan::{LONG, Plan, Window};
 use crate::sys::trace::Memory;
@@ -214,7 +214,7 @@ impl Tracee {
 
     /// ns that the thread itself took from events to standing still, and on its way from there.
     pub fn slowed(&self) -> u64 {
-        self.taken.get(RAN).copied().flatten().unwrap_or(0)
+        value(&self.taken, RAN).unwrap_or(0)
     }
 
     /// A stop that began with these counters ends now. Gives the counters.
@@ -244,7 +244,7 @@ impl Tracee {
     /// Until when looking at the thread would disturb the call that is measured: reading its counters while it runs
     /// interrupts it. Of a long call that is little.
     pub fn undisturbed_until(&self) -> Option<u64> {
-        let began = self.calls.last()?.before.first().copied().flatten()?;
+        let began = value(&self.calls.last()?.before, WALL)?;
         Some(began + CALM)
     }
 

@@ -4,7 +4,7 @@
 //! calls but how many began.
 
 use super::Candidate;
-use super::counters::{RAN, Values};
+use super::counters::{RAN, Values, WALL, value};
 use super::plan::{Plan, share};
 use super::sampler::{Sampler, clock};
 use super::tracee::{Open, Planned};
@@ -98,14 +98,14 @@ impl<O> Sampler<'_, O> {
 
     /// Ends a window, and plans the next of the function. The thread stands still since an event came with these counters.
     pub(super) fn shut(&mut self, tid: u32, register: usize, seen: &Values) {
-        let of = |ix: usize| seen.get(ix).copied().flatten().unwrap_or(0);
-        self.end(tid, register, of(0), of(RAN));
+        let of = |place| value(seen, place).unwrap_or(0);
+        self.end(tid, register, of(WALL), of(RAN));
     }
 
     /// Ends the windows of such a thread that are over: looking costs it nothing now.
     pub(super) fn shut_all(&mut self, tid: u32, seen: &Values) {
         let Some(tracee) = self.tracees.get(&tid) else { return };
-        let (ran, cost) = (seen.get(RAN).copied().flatten().unwrap_or(0), self.probes.cost());
+        let (ran, cost) = (value(seen, RAN).unwrap_or(0), self.probes.cost());
         let over = |open: &Open| tracee.within(open, ran, cost) >= nanoseconds(open.window.length);
         let over: Vec<usize> =
             (0..tracee.open.len()).filter(|&ix| tracee.open[ix].as_ref().is_some_and(over)).collect();

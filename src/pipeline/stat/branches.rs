@@ -1,9 +1,8 @@
 //! How often functions were called, by the branch stacks of samples.
 //!
-//! A stack holds the last branches taken, and its sample stands for the events of one period. How many of those events the
-//! stack spans is known of two kinds: of taken branches it is their number; of cycles it is what the processor writes beside
-//! each branch (Intel SDM vol. 3, `IA32_LBR_x_INFO.CYC_CNT`). The sample then stands for period · calls in the stack / span
-//! calls, sample by sample, so that phases with few branches count by their time. Of other events nothing is said.
+//! A stack holds the last branches taken, and its sample stands for the events of one period. Where it is known how many of
+//! those events the stack spans ([`Span`]), the sample stands for period · calls in the stack / span calls, sample by sample, so
+//! that phases with few branches count by their time. Of other events nothing is said.
 //!
 //! A branch to a function's first instruction is a call if it comes from elsewhere, jumps in place of calls among them, or if
 //! it is a call by its kind or its code. Stacks that stand for callers (`--call-graph lbr`) are none.
@@ -13,7 +12,7 @@ use std::collections::HashMap;
 use super::functions::Functions;
 use crate::code::{self, Flow};
 use crate::image::{Location, Svma};
-use crate::perfdata::{BranchEntry, CpuMode, PerfFile, Record, Sample};
+use crate::perfdata::{BranchEntry, PerfFile, Record, Sample};
 use crate::pipeline::linking::bitness;
 use crate::pipeline::stacks::{Span, taken};
 use crate::pipeline::survey::{Survey, when};
@@ -80,16 +79,7 @@ impl<'a> Stacks<'a> {
 
     /// The function that a branch calls.
     fn called(&self, record: &Record<'_>, sample: &Sample<'_>, branch: &BranchEntry) -> Option<u32> {
-        // a stack may go back from the kernel into user space
-        let place = |address| {
-            let at = when(record, sample);
-            self.survey.images.location(&self.survey.spaces.resolve(
-                CpuMode::Unknown,
-                sample.pid,
-                at,
-                address,
-            )?)
-        };
+        let place = |address| self.survey.branched(sample.pid, when(record, sample), address);
         let to = place(branch.to)?;
         let number = *self.functions.by_start.get(&to)?;
         let is_call = match branch.flags.kind() {
