@@ -97,7 +97,7 @@ mod tests {
             0x8b, 0x44, 0x24, 0xf8, 0x8b, 0x14, 0x8e, 0x48, 0x8b, 0x3f, 0x48, 0xff, 0xc9, 0x75, 0xf1, 0xc3,
         ];
         let function = explore(&Bytes(0, code), 0..16, &[]);
-        let program = Program::link(vec![(0, function)], &NoStubs, &[], false);
+        let program = Program::link(vec![(0, function)], &NoStubs, &crate::code::Told::default());
         let region = Region::build(&program, &Classes::of(&program), &[0], &|_, _| true);
         let rates = Circulation::new(&region).rates(&region, &[3f64.ln()], 100.0).expect("flows");
         let holds = Holds { waited: Vec::new(), mean: holds.into() };

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::cfg::Cfg;
 use super::decode::decode;
 use super::dominators::Dominators;
-use super::inst::{Effect, Flow, Inst, Kind};
+use super::inst::{Address, Effect, Flow, Inst, Kind, Number};
 use super::jump_table;
 use super::loops::Loops;
 use super::source::Source;
@@ -33,6 +33,15 @@ impl Function {
     /// Index of the instruction that starts at `address`.
     pub fn at(&self, address: u64) -> Option<usize> {
         self.insts.binary_search_by_key(&address, |i| i.address).ok()
+    }
+
+    /// Addresses and numbers that its instructions put into registers.
+    pub fn constants(&self) -> impl Iterator<Item = u64> {
+        self.insts.iter().filter_map(|inst| match (inst.effect, inst.memory) {
+            (Effect::Lea { .. }, Some(Address { base: None, index: None, disp, .. })) => Some(disp as u64),
+            (Effect::Copy { from: Number::Constant(constant), .. }, _) => Some(constant as u64),
+            _ => None,
+        })
     }
 }
 

@@ -24,6 +24,6 @@ pub use dominators::Dominators;
 pub use explore::{Function, discover, explore};
 pub use inst::{Address, Effect, Flow, Idiom, Inst, Kind, Number, Registers};
 pub use loops::{Loop, LoopIx, Loops};
-pub use program::{CallSite, FunctionIx, Linker, Place, Program, Seen, Target};
+pub use program::{CallSite, FunctionIx, Linker, Place, Program, Seen, Target, Told};
 pub use source::Source;
 pub use stride::{Stride, strides};

@@ -13,8 +13,10 @@ use super::inst::Flow;
 /// Index into [`Program::functions`].
 pub type FunctionIx = usize;
 
-/// More candidates than this for one unexplained call tell nothing.
+/// More candidates than this for one unexplained call tell nothing, unless
 const MOST_GUESSES: usize = 6;
+/// the others have fewer samples than this share of theirs. Nor does a call whose function has less than that of theirs.
+const NEGLIGIBLE: f64 = 0.05;
 
 /// An address in one of the images, which are only numbers here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +44,19 @@ pub struct Seen {
     pub to: Place,
     /// How often.
     pub count: u64,
+}
+
+/// What a recording tells of calls.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// Calls between places; those between places that are no function of the program are ignored.
+    pub seen: Vec<Seen>,
+    /// Whether it would have shown an indirect call, as callchains do.
+    pub complete: bool,
+    /// Functions that are also called by what it does not show.
+    pub hidden: BTreeSet<Place>,
+    /// Samples in functions.
+    pub samples: BTreeMap<Place, f64>,
 }
 
 /// A function a call may enter.
@@ -75,30 +90,32 @@ pub struct Program {
     pub functions: Vec<(u32, Function)>,
     /// Calls and tail calls, by caller and instruction.
     pub calls: Vec<CallSite>,
+    /// Functions that nothing in the code calls, and that are called by what was not seen besides what was.
+    pub hidden: BTreeSet<FunctionIx>,
     entries: BTreeMap<Place, FunctionIx>,
 }
 
 impl Program {
-    /// Links `functions`. `seen` may hold calls between places that are no function here; those are ignored. Where it is
-    /// `complete`, as with callchains, an indirect call that was not seen to enter a function does not enter it.
-    pub fn link(
-        functions: Vec<(u32, Function)>,
-        linker: &dyn Linker,
-        seen: &[Seen],
-        complete: bool,
-    ) -> Program {
+    /// Links `functions` by what the code, the images and the recording tell. Where it told all, an indirect call that was not
+    /// seen to enter a function does not enter it.
+    pub fn link(functions: Vec<(u32, Function)>, linker: &dyn Linker, told: &Told) -> Program {
         let entry = |(ix, (space, f)): (usize, &(u32, Function))| {
             (Place { space: *space, address: f.range.start }, ix)
         };
         let entries = functions.iter().enumerate().map(entry).collect();
-        let mut program = Program { functions, calls: Vec::new(), entries };
-        let observed = program.observed(seen);
+        let mut program = Program { functions, calls: Vec::new(), hidden: BTreeSet::new(), entries };
+        let observed = program.observed(&told.seen);
+        let mut direct = BTreeSet::new();
         for caller in 0..program.functions.len() {
-            let sites = program.sites(caller, linker, &observed);
-            program.calls.extend(sites);
+            for (site, known) in program.sites(caller, linker, &observed) {
+                direct.extend(known);
+                program.calls.push(site);
+            }
         }
-        if !complete {
-            program.guess();
+        let hidden = told.hidden.iter().filter_map(|&at| program.function_at(at));
+        program.hidden = hidden.filter(|f| !direct.contains(f)).collect();
+        if !told.complete {
+            program.guess(&told.samples);
         }
         program
     }
@@ -158,12 +175,13 @@ impl Program {
         observed
     }
 
+    /// Calls of a function, each with the function that the code says it enters.
     fn sites(
         &self,
         caller: FunctionIx,
         linker: &dyn Linker,
         observed: &BTreeMap<Place, BTreeMap<FunctionIx, u64>>,
-    ) -> Vec<CallSite> {
+    ) -> Vec<(CallSite, Option<FunctionIx>)> {
         let (space, function) = &self.functions[caller];
         let place = |address: u64| Place { space: *space, address };
         let mut sites = Vec::new();
@@ -193,7 +211,7 @@ impl Program {
                 }
             }
             let open = known.is_none();
-            sites.push(CallSite { caller, inst, tail, targets, open });
+            sites.push((CallSite { caller, inst, tail, targets, open }, known));
         }
         sites
     }
@@ -211,22 +229,29 @@ impl Program {
         self.function_at(linker.cell(cell)?)
     }
 
-    /// Lets unexplained indirect calls enter the functions that nothing calls, but none that (indirectly) calls the caller.
-    fn guess(&mut self) {
+    /// Lets unexplained indirect calls enter the functions that nothing calls, but none that (indirectly) calls the caller,
+    /// and none from code far colder: a function that is called elsewhere would be held to how seldom that runs.
+    fn guess(&mut self, samples: &BTreeMap<Place, f64>) {
         let called: BTreeSet<FunctionIx> =
             self.calls.iter().flat_map(|c| &c.targets).map(|t| t.function).collect();
-        let orphans: Vec<FunctionIx> = (0..self.functions.len()).filter(|f| !called.contains(f)).collect();
+        let weight = |f: FunctionIx| {
+            let (space, function) = &self.functions[f];
+            samples.get(&Place { space: *space, address: function.range.start }).copied().unwrap_or(0.0)
+        };
+        let mut orphans: Vec<(FunctionIx, f64)> =
+            (0..self.functions.len()).filter(|f| !called.contains(f)).map(|f| (f, weight(f))).collect();
+        orphans.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         let unexplained: Vec<usize> = (0..self.calls.len()).filter(|&c| self.is_unexplained(c)).collect();
         for call in unexplained {
             let caller = self.calls[call].caller;
             let above = self.callers_of(caller);
             let space = self.functions[caller].0;
-            let fits = |f: &FunctionIx| !above.contains(f) && self.functions[*f].0 == space;
-            let guesses: Vec<FunctionIx> = orphans.iter().copied().filter(fits).collect();
-            if guesses.len() <= MOST_GUESSES {
-                self.calls[call].targets =
-                    guesses.into_iter().map(|function| Target { function, seen: 0 }).collect();
-            }
+            let own = weight(caller);
+            let fits = |f: &&(FunctionIx, f64)| {
+                !above.contains(&f.0) && self.functions[f.0].0 == space && own >= NEGLIGIBLE * f.1
+            };
+            let candidates: Vec<(FunctionIx, f64)> = orphans.iter().filter(fits).copied().collect();
+            self.calls[call].targets = likely(&candidates);
         }
     }
 
@@ -254,6 +279,16 @@ impl Program {
     }
 }
 
+/// The first of `candidates`, which are sorted by their samples, unless too many others have samples as well.
+fn likely(candidates: &[(FunctionIx, f64)]) -> Vec<Target> {
+    let (first, others) = candidates.split_at(candidates.len().min(MOST_GUESSES));
+    let samples = |of: &[(FunctionIx, f64)]| of.iter().map(|f| f.1).sum::<f64>();
+    if !others.is_empty() && samples(others) >= NEGLIGIBLE * samples(first) {
+        return Vec::new();
+    }
+    first.iter().map(|&(function, _)| Target { function, seen: 0 }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::explore::explore;
@@ -269,7 +304,8 @@ mod tests {
         code.extend([0xeb, 0xf6]);
         let source = Bytes(0, code);
         let functions = [0..8, 0x10..0x11, 0x18..0x1a].map(|r| (0, explore(&source, r, &[])));
-        Program::link(functions.into(), &NoStubs, seen, false)
+        let told = Told { seen: seen.to_vec(), ..Told::default() };
+        Program::link(functions.into(), &NoStubs, &told)
     }
 
     #[test]
@@ -298,7 +334,7 @@ mod tests {
     fn what_complete_evidence_does_not_show_is_not_guessed() {
         let guessed = program(&[]);
         let functions = guessed.functions.clone();
-        let p = Program::link(functions, &NoStubs, &[], true);
+        let p = Program::link(functions, &NoStubs, &Told { complete: true, ..Told::default() });
         assert!(p.calls[1].targets.is_empty() && !guessed.calls[1].targets.is_empty());
     }
 }

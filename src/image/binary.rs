@@ -181,6 +181,11 @@ impl Image {
         self.plt().target(at)
     }
 
+    /// Where what jumps through the slot of the global offset table at an address leads.
+    pub fn slot_target(&self, at: Svma) -> Option<&PltTarget> {
+        self.plt().slot(at)
+    }
+
     fn unwind(&self) -> Option<&Unwind> {
         self.unwind.get_or_init(|| Unwind::new(self.elf()?)).as_ref()
     }

@@ -31,6 +31,7 @@ pub enum PltTarget {
 pub struct Plt {
     /// By start.
     stubs: Vec<(Range<Svma>, PltTarget)>,
+    slots: HashMap<u64, PltTarget>,
     sections: Vec<Range<u64>>,
 }
 
@@ -57,6 +58,7 @@ impl Plt {
             }
         }
         plt.stubs.sort_by_key(|(range, _)| range.start);
+        plt.slots = slots;
         plt
     }
 
@@ -65,6 +67,11 @@ impl Plt {
         let ix = self.stubs.partition_point(|(range, _)| range.start <= at).checked_sub(1)?;
         let (range, target) = &self.stubs[ix];
         range.contains(&at).then_some(target)
+    }
+
+    /// What the loader puts into the slot at an address.
+    pub fn slot(&self, at: Svma) -> Option<&PltTarget> {
+        self.slots.get(&at.0)
     }
 
     /// The stubs, by start.

@@ -128,7 +128,7 @@ mod tests {
         // 0: 6 × mov %eax,%ecx; c: dec %edi; e: jne 0; 10: ret
         let code = [[0x89, 0xc1].repeat(6), vec![0xff, 0xcf, 0x75, 0xf0, 0xc3]].concat();
         let function = explore(&Bytes(0, code.clone()), 0..code.len() as u64, &[]);
-        let program = Program::link(vec![(0, function)], &NoStubs, &[], false);
+        let program = Program::link(vec![(0, function)], &NoStubs, &crate::code::Told::default());
         let region = Region::build(&program, &Classes::of(&program), &[0], &|_, _| true);
         let rates = Circulation::new(&region).rates(&region, &round(&region), 1e6).expect("a flow");
         let round = Round::of(&program, &region, &rates, 0, Counts::Instructions)?;

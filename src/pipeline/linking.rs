@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
+use super::callers::{samples, told};
+use super::links::Links;
 use super::survey::Survey;
-use crate::code::{Bitness, Flow, Function, Linker, Place, Program, Seen, Source, discover, explore};
-use crate::image::{Class, Image, ImageId, Images, Location, PltTarget, Svma};
+use crate::code::{Bitness, Flow, Function, Place, Program, Source, Told, discover, explore};
+use crate::image::{Class, Image, ImageId, Images, Location, Svma};
 
 /// Functions with a smaller share of every event's samples are left alone.
 const LEAST_SHARE: f64 = 2e-4;
@@ -15,9 +17,6 @@ const LEAST_SHARE: f64 = 2e-4;
 const SMALL_CALLEE: u64 = 256;
 /// Where no symbol says how far a function reaches, code is followed within so many bytes around its samples.
 const REACH: u64 = 4096;
-
-/// A stub has at most so many instructions.
-const STUB: usize = 4;
 
 /// Decodes and links all functions that hold a noticeable share of some event.
 pub fn link(survey: &Survey) -> Program {
@@ -30,16 +29,10 @@ pub fn link(survey: &Survey) -> Program {
     wanted.extend(callees.iter().map(|p| (*p, Vec::new())));
     functions.extend(decode(&survey.images, &callees.into_iter().map(|p| (p, Vec::new())).collect()));
     functions.sort_by_key(|(space, f)| (*space, f.range.start));
-    let links = Links { images: &survey.images };
-    let seen = seen(survey, &functions);
-    Program::link(functions, &links, &seen, has_callers(survey))
-}
-
-/// Whether most samples say who called.
-fn has_callers(survey: &Survey) -> bool {
-    let called = |c: &&super::survey::Cell| survey.contexts[c.context as usize].callers.is_some();
-    let with: u64 = survey.cells.iter().filter(called).map(|c| c.samples).sum();
-    2 * with > survey.cells.iter().map(|c| c.samples).sum()
+    let samples = samples(survey, &functions);
+    let links = Links { images: &survey.images, samples: &samples };
+    let told = told(survey, &functions, &links);
+    Program::link(functions, &links, &Told { samples: samples.clone(), ..told })
 }
 
 /// Functions on the callchains of a noticeable share of some event: what links the sampled ones may have no samples.
@@ -125,29 +118,6 @@ fn callees(
     found
 }
 
-/// Calls that callchains and branch records saw.
-fn seen(survey: &Survey, functions: &[(u32, Function)]) -> Vec<Seen> {
-    let lookup = Lookup(functions);
-    let mut seen: BTreeMap<(Place, Place), u64> = BTreeMap::new();
-    for cell in &survey.cells {
-        let Some(callers) = &survey.contexts[cell.context as usize].callers else { continue };
-        let mut callee = lookup.function(place(cell.at));
-        for caller in callers.iter() {
-            let Some(caller) = caller.map(place) else { break };
-            if let (Some(from), Some(to)) = (lookup.call_before(caller), callee)
-                && let Some(from) = lookup.transfer(from, to)
-            {
-                *seen.entry((from, to)).or_default() += cell.samples;
-            }
-            callee = lookup.function(caller);
-        }
-    }
-    for (&(from, to), &count) in &survey.branches {
-        *seen.entry((place(from), place(to))).or_default() += count;
-    }
-    seen.into_iter().map(|((from, to), count)| Seen { from, to, count }).collect()
-}
-
 /// A location as a place of the program.
 pub fn place(at: Location) -> Place {
     Place { space: at.image.0, address: at.svma.0 }
@@ -156,52 +126,6 @@ pub fn place(at: Location) -> Place {
 /// A place of the program as a location.
 pub fn at(place: Place) -> Location {
     Location { image: ImageId(place.space), svma: Svma(place.address) }
-}
-
-/// Finds decoded code by place. Functions are sorted.
-struct Lookup<'a>(&'a [(u32, Function)]);
-
-impl Lookup<'_> {
-    fn around(&self, at: Place) -> Option<&Function> {
-        let behind = self.0.partition_point(|(space, f)| (*space, f.range.start) <= (at.space, at.address));
-        let (space, function) = self.0.get(behind.checked_sub(1)?)?;
-        (*space == at.space && function.range.contains(&at.address)).then_some(function)
-    }
-
-    fn function(&self, at: Place) -> Option<Place> {
-        Some(Place { address: self.around(at)?.range.start, ..at })
-    }
-
-    /// The call whose return address this is.
-    fn call_before(&self, back: Place) -> Option<Place> {
-        let function = self.around(Place { address: back.address.checked_sub(1)?, ..back })?;
-        let behind = function.insts.partition_point(|i| i.address < back.address);
-        let call = function.insts.get(behind.checked_sub(1)?)?;
-        let calls = matches!(call.flow, Flow::Call(_) | Flow::IndirectCall { .. });
-        (calls && call.end() == back.address).then_some(Place { address: call.address, ..back })
-    }
-
-    /// The instruction that brings control to `to` after a call at `from`: the call, or the jump of the stub it calls. A
-    /// frame pointer chain skips the caller of a function without a frame: then the call goes elsewhere, and there is none.
-    fn transfer(&self, from: Place, to: Place) -> Option<Place> {
-        let function = self.around(from)?;
-        match function.insts[function.at(from.address)?].flow {
-            Flow::Call(target) if target == to.address && from.space == to.space => Some(from),
-            Flow::Call(target) => {
-                let stub =
-                    self.around(Place { address: target, ..from }).filter(|f| f.range.start == target)?;
-                let jump =
-                    stub.insts.iter().find(|i| ends_open(i.flow)).filter(|_| stub.insts.len() <= STUB)?;
-                Some(Place { address: jump.address, ..from })
-            }
-            Flow::IndirectCall { .. } => Some(from),
-            _ => None,
-        }
-    }
-}
-
-fn ends_open(flow: Flow) -> bool {
-    matches!(flow, Flow::IndirectJump { .. } | Flow::Jump(_))
 }
 
 /// An image as a source of code.
@@ -225,30 +149,4 @@ pub fn bitness(image: &Image) -> Option<Bitness> {
         Class::Bits32 => Bitness::Bits32,
         Class::Bits64 => Bitness::Bits64,
     })
-}
-
-/// What the binaries know about stubs and cells.
-struct Links<'a> {
-    images: &'a Images,
-}
-
-impl Links<'_> {
-    fn symbol(&self, name: &str) -> Option<Place> {
-        self.images
-            .iter()
-            .find_map(|(id, image)| Some(Place { space: id.0, address: image.exported(name)?.0 }))
-    }
-}
-
-impl Linker for Links<'_> {
-    fn stub(&self, at: Place) -> Option<Place> {
-        match self.images.get(ImageId(at.space)).plt_target(Svma(at.address))? {
-            PltTarget::Symbol(name) => self.symbol(name),
-            PltTarget::Resolver(_) => None,
-        }
-    }
-
-    fn cell(&self, _: Place) -> Option<Place> {
-        None
-    }
 }

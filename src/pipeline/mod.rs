@@ -2,6 +2,7 @@
 
 mod aliasing;
 mod audience;
+mod callers;
 mod classify;
 mod correct;
 mod equal;
@@ -13,6 +14,7 @@ pub mod ibs;
 mod input;
 mod intervals;
 pub mod linking;
+mod links;
 mod listings;
 mod loops;
 mod memo;

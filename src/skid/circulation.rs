@@ -39,7 +39,7 @@ impl Circulation {
         let mut arm_of = Vec::new();
         let mut entries = Vec::new();
         for (ix, arm) in region.arms.iter().enumerate() {
-            if let Some(to) = arm.to {
+            if let Some(to) = arm.to.filter(|_| !arm.again) {
                 entries.push((to, region.nodes[arm.node].block, 0.0));
                 arm_of.push(ix);
             }
@@ -171,7 +171,7 @@ mod tests {
         code.extend([0xff, 0xcf, 0x75, 0xfc, 0xc3]);
         let source = Bytes(0, code);
         let functions = [0..0xb, 0x10..0x15, 0x18..0x1d].map(|r| (0, explore(&source, r, &[])));
-        let program = Program::link(functions.into(), &NoStubs, &[], false);
+        let program = Program::link(functions.into(), &NoStubs, &crate::code::Told::default());
         Region::build(&program, &Classes::of(&program), &[0, 1, 2], &|_, _| true)
     }
 

@@ -55,7 +55,7 @@ mod tests {
     fn with(samples: [f64; 4]) -> Option<f64> {
         let code = vec![0x48, 0xf7, 0xf1, 0x48, 0x83, 0xc1, 0x01, 0x49, 0x01, 0xc0, 0x90, 0xc3];
         let function = explore(&Bytes(0, code), 0..12, &[]);
-        let program = Program::link(vec![(0, function)], &NoStubs, &[], false);
+        let program = Program::link(vec![(0, function)], &NoStubs, &crate::code::Told::default());
         let weight = samples.iter().enumerate().map(|(ix, n)| ((0, ix), n * 7.0)).collect();
         second(&program, &Folded { weight, period: 7.0, counts: Counts::Instructions, exact: false })
     }

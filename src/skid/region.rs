@@ -5,7 +5,6 @@ mod expectation;
 
 use std::ops::Range;
 
-use super::components::Components;
 use super::operands::Operands;
 use crate::code::{FunctionIx, Kind};
 
@@ -60,6 +59,8 @@ pub struct Arm {
     pub to: Option<usize>,
     /// What it is.
     pub kind: ArmKind,
+    /// It calls a function that may still be running: its entry's rate does not follow from it.
+    pub again: bool,
     /// Logit that the shape of the code alone suggests, against 0 for an arm of which it says nothing.
     pub prior: f64,
 }
@@ -121,6 +122,19 @@ pub struct ReturnSite {
     pub tails: Vec<(usize, usize)>,
 }
 
+/// Calls of a function by what it calls itself.
+///
+/// How often it then runs is a root of its own: as a consequence of its branches it would be all or nothing, for near the
+/// end of a deep recursion a thousandth more of them multiplies the runs. That the calls and the runs are as many is asked
+/// for by [`recursions`](super::recursions).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recursion {
+    /// The function's entry block.
+    pub entry: usize,
+    /// Whether it is called from outside the region, nobody knows how often.
+    pub open: bool,
+}
+
 /// The region.
 #[derive(Clone, Debug, Default)]
 pub struct Region {
@@ -138,8 +152,10 @@ pub struct Region {
     pub starts: Vec<usize>,
     /// All returns.
     pub returns: Vec<ReturnSite>,
-    /// Entry blocks of functions that nothing in the region enters: each has a rate of its own.
+    /// Entry blocks of functions that nothing in the region enters, or that call themselves: each has a rate of its own.
     pub roots: Vec<usize>,
+    /// Functions that call themselves, directly or not.
+    pub recursions: Vec<Recursion>,
     /// Number of classes over the whole program.
     pub classes: usize,
 }
@@ -157,30 +173,6 @@ impl Region {
             self.arms[d.arms.start + 1..d.arms.end].iter().map(move |a| a.prior - first)
         };
         self.decisions.iter().flat_map(relative).collect()
-    }
-
-    /// Blocks from which a function may call itself again, directly or not, before it returns.
-    pub fn recursive(&self) -> Vec<bool> {
-        let components = Components::of_calls(self);
-        let mut reaches = vec![false; self.blocks.len()];
-        for arm in &self.arms {
-            let from = self.nodes[arm.node].block;
-            if let (ArmKind::Call { .. }, Some(to)) = (arm.kind, arm.to) {
-                reaches[from] |= components.of[from] == components.of[to];
-            }
-        }
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for arm in self.arms.iter().filter(|a| a.kind == ArmKind::Edge) {
-                let from = self.nodes[arm.node].block;
-                if arm.to.is_some_and(|to| reaches[to]) && !reaches[from] {
-                    reaches[from] = true;
-                    changed = true;
-                }
-            }
-        }
-        reaches
     }
 
     /// The steps that `node` may take.

@@ -184,7 +184,7 @@ mod tests {
     fn decided(code: &[u8], samples: &[f64]) -> Reporting {
         let function = explore(&Bytes(0, code.to_vec()), 0..code.len() as u64, &[]);
         assert_eq!(function.insts.len(), samples.len());
-        let program = Program::link(vec![(0, function)], &NoStubs, &[], false);
+        let program = Program::link(vec![(0, function)], &NoStubs, &crate::code::Told::default());
         let weight = samples.iter().enumerate().map(|(ix, n)| ((0, ix), n * 7.0)).collect();
         let time = Folded { weight, period: 7.0, counts: Counts::Instructions, exact: false };
         decide(&program, Some(&time), &[&time], None).reporting

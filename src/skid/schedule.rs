@@ -150,7 +150,7 @@ mod tests {
         let back = (body.len() as u8 + 4).wrapping_neg();
         let code = [body, &[0xff, 0xcf, 0x75, back, 0xc3]].concat();
         let function = explore(&Bytes(0, code.clone()), 0..code.len() as u64, &[]);
-        let program = Program::link(vec![(0, function)], &NoStubs, &[], false);
+        let program = Program::link(vec![(0, function)], &NoStubs, &crate::code::Told::default());
         let region = Region::build(&program, &Classes::of(&program), &[0], &|_, _| true);
         assert_eq!(region.freedom(), 1);
         let rates = Circulation::new(&region).rates(&region, &[1000f64.ln()], 1e6).expect("a flow");

@@ -102,7 +102,7 @@ mod tests {
         // 0: mov (%rsi),%ecx; 2: test %ecx,%ecx; 4: je 8; 6: mov %eax,%edx; 8: mov %edx,%ecx; a: dec %edi; c: jne 0; e: ret
         let code = [0x8b, 0x0e, 0x85, 0xc9, 0x74, 0x02, 0x89, 0xc2, 0x89, 0xd1, 0xff, 0xcf, 0x75, 0xf2, 0xc3];
         let function = explore(&Bytes(0, code.to_vec()), 0..code.len() as u64, &[]);
-        let program = Program::link(vec![(0, function)], &NoStubs, &[], false);
+        let program = Program::link(vec![(0, function)], &NoStubs, &crate::code::Told::default());
         let region = Region::build(&program, &Classes::of(&program), &[0], &|_, _| true);
         let z = vec![0.0; region.freedom()];
         let rates = Circulation::new(&region).rates(&region, &z, 1e6).expect("a flow");

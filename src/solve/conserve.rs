@@ -16,7 +16,7 @@ use super::energy::Energy;
 use super::levenberg::descend;
 use crate::skid::hold::TimeSamples;
 use crate::skid::nests::Nests;
-use crate::skid::{Circulation, Holds, Model, Rates, limits, pace};
+use crate::skid::{Circulation, Holds, Model, Rates, limits, pace, recursions};
 
 /// How much is believed of what.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,7 @@ impl Belief {
 
 /// Standard deviation of the prior on log rates of roots, around what their samples say.
 const ROOT_PRIOR: f64 = 5.0;
-const ITERATIONS: usize = 40;
+const ITERATIONS: usize = 80;
 
 /// Parameters of the flow nearest to the first event's samples, searched from branch `logits`; `None` if there is no flow.
 pub fn conserve(model: &Model, logits: &[f64], belief: Belief) -> Option<Vec<f64>> {
@@ -71,7 +71,7 @@ impl<'a> Conservation<'a> {
         let samples: Vec<f64> = model.counted().samples().collect();
         let blocks: Vec<f64> =
             model.region.blocks.iter().map(|b| samples[b.nodes.clone()].iter().sum()).collect();
-        let start = feasible(model, &mut circulation, &blocks, logits);
+        let start = start(model, &mut circulation, &blocks, logits);
         let mut expected = model.region.expectation();
         expected.extend(&start[expected.len()..]);
         let belief = belief.of(model);
@@ -81,27 +81,10 @@ impl<'a> Conservation<'a> {
     }
 }
 
-/// A start at `logits`, turned away from recursions that would feed themselves more than they are fed, and with the roots at
-/// rates that give what they feed its samples.
-fn feasible(model: &Model, circulation: &mut Circulation, blocks: &[f64], logits: &[f64]) -> Vec<f64> {
-    let region = &model.region;
-    let recursive = region.recursive();
-    let again = |a: usize| f64::from(u8::from(region.arms[a].to.is_some_and(|to| recursive[to])));
-    let turn: Vec<f64> = region
-        .decisions
-        .iter()
-        .flat_map(|d| d.arms.clone().skip(1).map(move |a| (d.arms.start, a)))
-        .map(|(first, a)| again(first) - again(a))
-        .collect();
-    let still = vec![0.0; region.roots.len().saturating_sub(1)];
+/// A start at `logits`, with the roots at rates that give what they feed its samples.
+fn start(model: &Model, circulation: &mut Circulation, blocks: &[f64], logits: &[f64]) -> Vec<f64> {
     let mut z = logits.to_vec();
-    for _ in 0..30 {
-        if circulation.rates(region, &[&z[..], &still[..]].concat(), 1.0).is_some() {
-            break;
-        }
-        z.iter_mut().zip(&turn).for_each(|(z, t)| *z += t);
-    }
-    let fed = circulation.fed(region, &z, blocks);
+    let fed = circulation.fed(&model.region, &z, blocks);
     z.extend(fed.iter().skip(1).map(|f| (f / fed[0]).ln()));
     z
 }
@@ -129,6 +112,7 @@ impl Energy for Conservation<'_> {
             residuals.push(settled(rates.blocks[b] * block.nodes.len() as f64) - settled(self.blocks[b]));
         }
         residuals.extend(self.nests.residuals(region, &rates, 1.0));
+        residuals.extend(recursions::residuals(region, &rates, 1.0));
         if let Some(time) = self.model.time.as_ref().filter(|_| self.belief.timed) {
             residuals.extend(self.timing(rates, time));
         }

@@ -63,7 +63,7 @@ impl Seen<'_> {
 
     fn gradient(&mut self, z: &[f64], residuals: &[f64]) -> Vec<f64> {
         let dot = |row: &Vec<f64>| row.iter().zip(residuals).map(|(a, b)| a * b).sum::<f64>() * self.scale;
-        jacobian(self.energy, z, residuals, true).rows.iter().map(dot).collect()
+        jacobian(self.energy, z, residuals).iter().map(dot).collect()
     }
 }
 

@@ -15,33 +15,23 @@ pub fn value(residuals: &[f64]) -> f64 {
     0.5 * residuals.iter().map(|r| r * r).sum::<f64>()
 }
 
-/// Steps of the differences, tried in turn: near its end a recursion admits no flow a step ahead.
-const STEPS: [f64; 6] = [0.02, -0.02, 1e-3, -1e-3, 5e-5, -5e-5];
+/// Step of the differences, and where that means nothing.
+const STEPS: [f64; 2] = [0.02, -0.02];
 
-/// Derivatives of the residuals by each parameter: one row a parameter.
-pub struct Jacobian {
-    /// A parameter that can't be changed from here has zeros.
-    pub rows: Vec<Vec<f64>>,
-    /// Whether there is such a parameter.
-    pub stuck: bool,
-}
-
-/// Derivatives by steps ahead; by ever smaller ones both ways as well where it should be `thorough`.
-pub fn jacobian(energy: &mut dyn Energy, z: &[f64], residuals: &[f64], thorough: bool) -> Jacobian {
+/// Derivatives of the residuals by each parameter, one row a parameter; zeros for one that can't be changed from here.
+pub fn jacobian(energy: &mut dyn Energy, z: &[f64], residuals: &[f64]) -> Vec<Vec<f64>> {
     let mut moved = z.to_vec();
-    let mut found = Jacobian { rows: Vec::with_capacity(z.len()), stuck: false };
-    for k in 0..z.len() {
+    let row = |k: usize| {
         let mut by = |step: f64| {
             moved[k] = z[k] + step;
             let there = energy.residuals(&moved)?;
             Some(there.iter().zip(residuals).map(|(b, a)| (b - a) / step).collect())
         };
-        let row = STEPS[..if thorough { STEPS.len() } else { 1 }].iter().find_map(|&step| by(step));
+        let row = STEPS.iter().find_map(|&step| by(step));
         moved[k] = z[k];
-        found.stuck |= row.is_none();
-        found.rows.push(row.unwrap_or_else(|| vec![0.0; residuals.len()]));
-    }
-    found
+        row.unwrap_or_else(|| vec![0.0; residuals.len()])
+    };
+    (0..z.len()).map(row).collect()
 }
 
 /// Gradient and Gauss–Newton Hessian of the energy.

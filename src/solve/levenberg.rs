@@ -2,13 +2,15 @@
 //! 2006, section 10.3). Needs few evaluations where the residuals are nearly linear, and copes with parameters of unlike
 //! scale, which branch logits are.
 
-use super::energy::{Energy, Jacobian, jacobian, normal_equations, value};
+use super::energy::{Energy, jacobian, normal_equations, value};
 use super::linear::{cholesky, solve};
 
 /// No parameter moves further in one step: beyond, a logit's effect is no longer nearly linear.
 const LONGEST_STEP: f64 = 2.0;
 /// An iteration that gains less ends the search.
-const LEAST_GAIN: f64 = 0.02;
+const LEAST_GAIN: f64 = 1e-3;
+/// Steps tried from one place, each five times shorter than the one before where that is damped.
+const TRIES: usize = 8;
 
 /// A local mode.
 #[derive(Clone, Debug)]
@@ -23,12 +25,11 @@ pub struct Mode {
 pub fn descend(energy: &mut dyn Energy, start: Vec<f64>, iterations: usize) -> Option<Mode> {
     let mut residuals = energy.residuals(&start)?;
     let mut mode = Mode { energy: value(&residuals), z: start };
-    let (mut damping, mut thorough) = (0.01, false);
+    let mut damping = 0.01;
     for _ in 0..iterations {
-        let Jacobian { rows, stuck } = jacobian(energy, &mode.z, &residuals, thorough);
-        let (gradient, hessian) = normal_equations(&rows, &residuals);
+        let (gradient, hessian) = normal_equations(&jacobian(energy, &mode.z, &residuals), &residuals);
         let before = mode.energy;
-        for _ in 0..if thorough { 12 } else { 8 } {
+        for _ in 0..TRIES {
             let found = step(&hessian, &gradient, damping).and_then(|step| {
                 let z: Vec<f64> = mode.z.iter().zip(&step).map(|(z, s)| z - s).collect();
                 let there = energy.residuals(&z)?;
@@ -45,11 +46,7 @@ pub fn descend(energy: &mut dyn Energy, start: Vec<f64>, iterations: usize) -> O
             }
         }
         if before - mode.energy < LEAST_GAIN {
-            // what could not be changed by a whole step may be by a small one
-            if thorough || !stuck {
-                break;
-            }
-            (thorough, damping) = (true, 0.01);
+            break;
         }
     }
     Some(mode)
@@ -58,7 +55,7 @@ pub fn descend(energy: &mut dyn Energy, start: Vec<f64>, iterations: usize) -> O
 /// The Gauss–Newton Hessian at `z`: the precision of the posterior there. `None` where `z` means nothing.
 pub fn precision(energy: &mut dyn Energy, z: &[f64]) -> Option<Vec<Vec<f64>>> {
     let residuals = energy.residuals(z)?;
-    Some(normal_equations(&jacobian(energy, z, &residuals, true).rows, &residuals).1)
+    Some(normal_equations(&jacobian(energy, z, &residuals), &residuals).1)
 }
 
 fn step(hessian: &[Vec<f64>], gradient: &[f64], damping: f64) -> Option<Vec<f64>> {

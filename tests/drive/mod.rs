@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Cursor;
 use std::os::unix::fs::FileExt;
 
-use skidconv::code::{Bitness, Function, Linker, Place, Program, Source, discover, explore};
+use skidconv::code::{Bitness, Function, Linker, Place, Program, Source, Told, discover, explore};
 use skidconv::image::{AddressSpaces, Eras, When};
 use skidconv::perfdata::{Comm, CpuMode, Error, Mmap, Patch, PerfFile, Sideband, Task, Warning, rewrite};
 use skidconv::progress::Silent;
@@ -251,7 +251,7 @@ pub fn code(bytes: &[u8]) -> usize {
     }
     let insts = functions.iter().map(|function| function.insts.len()).sum();
     let numbered = functions.into_iter().map(|function| (0, function)).collect();
-    Program::link(numbered, &Alone, &[], false);
+    Program::link(numbered, &Alone, &Told::default());
     insts
 }
 

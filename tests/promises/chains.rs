@@ -78,7 +78,7 @@ fn crossings(fixed: &Fixed, program: &Path, functions: &Functions) -> u64 {
         if new.is_empty() {
             assert!(old.is_empty(), "{}: the chain is as it was", fixed.name);
         } else if old[1..] == new[1..] {
-            let leads = leads(&graph, functions.around(after.ip), functions.around(before.ip));
+            let leads = leads(&graph, functions, functions.around(after.ip), functions.around(before.ip));
             assert!(leads, "{}: {:#x} → {:#x} with the same callers", fixed.name, before.ip, after.ip);
         } else {
             assert_calls(fixed, functions, (&code, &graph), old, new);
@@ -88,11 +88,14 @@ fn crossings(fixed: &Fixed, program: &Path, functions: &Functions) -> u64 {
     crossed
 }
 
-/// Whether who calls `from` may find himself in `to`: the same function, or one at the end of a jump. Stubs, which jump to
-/// wherever the linker sees fit, are in no function.
-fn leads(graph: &Graph, from: Option<u64>, to: Option<u64>) -> bool {
+/// Whether who calls `from` may find himself in `to`: the same function, or one at the end of a jump, to it or to a stub.
+/// Stubs, which jump to wherever the linker sees fit, are in no function.
+fn leads(graph: &Graph, functions: &Functions, from: Option<u64>, to: Option<u64>) -> bool {
     match (from, to) {
-        (Some(from), Some(to)) => from == to || graph.tail_calls(from, to),
+        (Some(from), Some(to)) => {
+            let to_stub = || graph.jumps(from).any(|at| functions.around(at).is_none());
+            from == to || graph.tail_calls(from, to) || to_stub()
+        }
         _ => true,
     }
 }
@@ -112,7 +115,11 @@ fn assert_calls(
         let told = || format!("{}: {old:x?} → {new:x?}: {back:#x}", fixed.name);
         match code.call_before(back) {
             Call::Direct(to) => {
-                assert!(leads(graph, functions.around(to), inner), "{} returns from elsewhere", told())
+                assert!(
+                    leads(graph, functions, functions.around(to), inner),
+                    "{} returns from elsewhere",
+                    told()
+                )
             }
             Call::Indirect => {}
             Call::None => panic!("{} follows no call", told()),

@@ -20,3 +20,4 @@ mod readers;
 mod accuracy;
 mod baselines;
 mod branches;
+mod linked;

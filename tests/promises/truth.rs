@@ -82,6 +82,11 @@ impl Graph {
         self.jumps.contains(&(from, to))
     }
 
+    /// Where the unconditional jumps lead that the function at `from` holds.
+    pub fn jumps(&self, from: u64) -> impl Iterator<Item = u64> {
+        self.jumps.iter().filter(move |jump| jump.0 == from).map(|jump| jump.1)
+    }
+
     /// Whether an instruction begins at `address`.
     pub fn has(&self, address: u64) -> bool {
         self.next.contains_key(&address)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::expectation::{OUTSIDE, expectation};
-use super::{Arm, ArmKind, Block, By, Decision, Region, ReturnSite, Step};
+use super::{Arm, ArmKind, Block, By, Decision, Recursion, Region, ReturnSite, Step};
 use crate::code::{CallSite, Exit, FunctionIx, Program};
 use crate::skid::classes::Classes;
 use crate::skid::components::Components;
@@ -29,7 +29,8 @@ impl Region {
             region.add_arms(program, b, &index);
         }
         region.decide();
-        region.find_roots(functions, &index);
+        region.find_roots(program, functions, &index);
+        region.find_recursions();
         region.find_returns(functions, &index);
         region.add_steps(program);
         region
@@ -82,20 +83,26 @@ impl Region {
         for edge in function.cfg.successors(origin) {
             if let Some(&to) = index.blocks.get(&(f, edge.to)) {
                 let prior = expectation(function, origin, edge.to);
-                self.arms.push(Arm { node: last, to: Some(to), kind: ArmKind::Edge, prior });
+                self.arms.push(Arm { node: last, to: Some(to), kind: ArmKind::Edge, again: false, prior });
             }
         }
         if let Some(site) = program.site(f, self.nodes[last].inst).filter(|s| s.tail) {
             for target in &site.targets {
                 if let Some(&to) = index.entry(target.function) {
-                    self.arms.push(Arm { node: last, to: Some(to), kind: ArmKind::Tail, prior: 0.0 });
+                    self.arms.push(Arm {
+                        node: last,
+                        to: Some(to),
+                        kind: ArmKind::Tail,
+                        again: false,
+                        prior: 0.0,
+                    });
                 }
             }
         }
         let leaves = !matches!(function.cfg.blocks[origin].exit, Exit::None | Exit::Return);
         let linked = self.arms.iter().rev().take_while(|a| a.node == last).any(|a| a.kind == ArmKind::Tail);
         if leaves && !linked {
-            self.arms.push(Arm { node: last, to: None, kind: ArmKind::Edge, prior: OUTSIDE });
+            self.arms.push(Arm { node: last, to: None, kind: ArmKind::Edge, again: false, prior: OUTSIDE });
         }
     }
 
@@ -104,13 +111,25 @@ impl Region {
         for target in &site.targets {
             // a callee that is left out of the region costs no time here
             if let Some(&to) = index.entry(target.function) {
-                self.arms.push(Arm { node, to: Some(to), kind: ArmKind::Call { after }, prior: 0.0 });
+                self.arms.push(Arm {
+                    node,
+                    to: Some(to),
+                    kind: ArmKind::Call { after },
+                    again: false,
+                    prior: 0.0,
+                });
             }
         }
         let complete = self.arms.len() - before == site.targets.len() && !site.targets.is_empty();
         let evident = site.targets.iter().any(|t| t.seen > 0);
         if !complete || (site.open && !evident) {
-            self.arms.push(Arm { node, to: None, kind: ArmKind::Skip { after }, prior: OUTSIDE });
+            self.arms.push(Arm {
+                node,
+                to: None,
+                kind: ArmKind::Skip { after },
+                again: false,
+                prior: OUTSIDE,
+            });
         }
     }
 
@@ -131,8 +150,8 @@ impl Region {
         }
     }
 
-    /// Functions whose entry no other function's arm leads to, and entry blocks that nothing leads to at all.
-    fn find_roots(&mut self, functions: &[FunctionIx], index: &Index) {
+    /// Functions whose entry no other function's arm leads to, or not all that call it, and entry blocks that nothing leads to at all.
+    fn find_roots(&mut self, program: &Program, functions: &[FunctionIx], index: &Index) {
         let components = Components::of(self);
         let mut entered = vec![false; components.count];
         for arm in &self.arms {
@@ -144,7 +163,7 @@ impl Region {
         for &f in functions {
             if let Some(&entry) = index.entry(f) {
                 let component = components.of[entry];
-                if !std::mem::replace(&mut entered[component], true) {
+                if !std::mem::replace(&mut entered[component], true) || program.hidden.contains(&f) {
                     self.roots.push(entry);
                 }
             }
@@ -154,6 +173,22 @@ impl Region {
                 self.roots.push(block);
             }
         }
+    }
+
+    /// Calls of functions by what they call, and a root for each such function.
+    fn find_recursions(&mut self) {
+        let components = Components::of_calls(self);
+        for ix in 0..self.arms.len() {
+            let (from, arm) = (self.nodes[self.arms[ix].node].block, &mut self.arms[ix]);
+            let Some(entry) = arm.to.filter(|&to| components.of[from] == components.of[to]) else { continue };
+            arm.again = arm.kind != ArmKind::Edge;
+            if arm.again && self.recursions.iter().all(|r| r.entry != entry) {
+                let open = self.roots.contains(&entry);
+                self.recursions.push(Recursion { entry, open });
+            }
+        }
+        let closed = self.recursions.iter().filter(|r| !r.open).map(|r| r.entry);
+        self.roots.extend(closed);
     }
 
     fn find_returns(&mut self, functions: &[FunctionIx], index: &Index) {

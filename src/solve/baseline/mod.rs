@@ -44,7 +44,7 @@ mod tests {
         code.extend([0x74, 0x02, 0x90, 0x90, 0xc3]);
         let source = Bytes(0, code);
         let functions = [0..0xb, 0x10..0x15].map(|r| (0, explore(&source, r, &[])));
-        let program = Program::link(functions.into(), &NoStubs, &[], false);
+        let program = Program::link(functions.into(), &NoStubs, &crate::code::Told::default());
         let places = [(0, 0), (0, 1), (0, 2), (0, 3), (0, 4), (1, 0), (1, 1), (1, 2), (1, 3)];
         let weight = places.into_iter().zip(samples.iter().map(|s| 1000.0 * s)).collect();
         let folded = Folded { weight, period: 1000.0, counts: Counts::Instructions, exact: false };
