@@ -62,7 +62,7 @@ pub struct Difference {
     pub probability: f64,
 }
 
-/// The differences of one event, largest first.
+/// The differences of one event, largest first; of those that are equal, the functions with the largest shares.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Compared {
     /// The event.
@@ -168,8 +168,11 @@ fn differences(a: &Shares, b: &Shares, samples: (u64, u64)) -> Vec<Difference> {
             }
         })
         .collect();
-    let size = |d: &Difference| (d.after - d.before).abs();
-    differences.sort_by(|x, y| size(y).total_cmp(&size(x)).then_with(|| x.name.cmp(&y.name)));
+    let size = |d: &Difference| [(d.after - d.before).abs(), d.after.max(d.before)];
+    differences.sort_by(|x, y| {
+        let ([dx, sx], [dy, sy]) = (size(x), size(y));
+        dy.total_cmp(&dx).then(sy.total_cmp(&sx)).then_with(|| x.name.cmp(&y.name))
+    });
     differences
 }
 
@@ -277,6 +280,13 @@ mod tests {
             assert!((two_sided(z) / p - 1.0).abs() < 1e-3, "{z}: {}", two_sided(z));
         }
         assert!((sidak(0.01, 5.0) - 0.049_009_95).abs() < 1e-8);
+    }
+
+    #[test]
+    fn what_does_not_differ_begins_with_the_largest() {
+        let a = report(1000, &[("a", 0.1), ("b", 0.6), ("c", 0.3)]);
+        let names: Vec<String> = compared(&a, &a).into_iter().map(|d| d.name).collect();
+        assert_eq!(names, ["b", "c", "a"]);
     }
 
     #[test]
