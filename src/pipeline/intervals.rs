@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::correct::{Correction, Desk};
 use super::linking::at;
+use super::tally::Count;
 use crate::code::FunctionIx;
 use crate::perfdata::AttrIx;
 use crate::quantile::Z90;
@@ -58,6 +59,18 @@ impl Desk<'_> {
             let interval = (quantile(&mut draws, 0.05), quantile(&mut draws, 0.95));
             correction.functions.insert((event, at(self.program.place(f, 0))), interval);
         }
+    }
+}
+
+/// Interval and verdict of a place of an event that nothing was found for. In an event that was corrected elsewhere its samples
+/// may be those of other places, and it may have run as often as they can mean at most.
+pub(super) fn left(correction: &Correction, attr: AttrIx, count: &Count) -> (f64, f64, Verdict) {
+    let (weight, samples) = (count.fixed_weight as f64, count.fixed_samples as f64);
+    match correction.events.get(attr.0 as usize).map(|e| e.verdict) {
+        Some(Verdict::Exact) => (weight, weight, Verdict::Exact),
+        None | Some(Verdict::Unchanged) => (weight, weight, Verdict::Unchanged),
+        Some(_) if samples > 0.0 => (0.0, counting(samples, weight / samples).1, Verdict::Unchanged),
+        Some(_) => (0.0, weight, Verdict::Unchanged),
     }
 }
 

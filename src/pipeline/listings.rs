@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::correct::Correction;
+use super::intervals::left;
 use super::linking::{self, Range};
-use super::summary::fallback;
 use super::survey::Survey;
 use super::tally::{Count, Spot, Tally};
 use crate::code::{Flow, Function, Inst, disassemble};
@@ -130,9 +130,8 @@ impl Lister<'_> {
 
     fn cell(&self, attr: AttrIx, at: Location, counts: &BTreeMap<(Svma, AttrIx), Count>) -> Cell {
         let count = counts.get(&(at.svma, attr)).copied().unwrap_or_default();
-        let after = count.fixed_weight as f64;
         let known = self.correction.intervals.get(&(attr, at)).copied();
-        let (low, high, verdict) = known.unwrap_or((after, after, fallback(self.correction, attr)));
+        let (low, high, verdict) = known.unwrap_or_else(|| left(self.correction, attr, &count));
         Cell { before: count.raw_weight, after: count.fixed_weight, low: low.max(0.0), high, verdict }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::correct::Correction;
+use super::intervals::left;
 use super::second::Second;
 use super::survey::Survey;
 use super::tally::{Count, Spot, Tally};
@@ -23,8 +24,7 @@ pub fn rows(tally: &Tally, correction: &Correction) -> Vec<InstructionRow> {
             Spot::Bare(address) => (None, address),
         };
         let known = location.and_then(|at| correction.intervals.get(&(attr, at)).copied());
-        let as_is = (count.fixed_weight as f64, count.fixed_weight as f64, fallback(correction, attr));
-        let (low, high, verdict) = known.unwrap_or(as_is);
+        let (low, high, verdict) = known.unwrap_or_else(|| left(correction, attr, count));
         InstructionRow {
             attr,
             location,
@@ -39,14 +39,6 @@ pub fn rows(tally: &Tally, correction: &Correction) -> Vec<InstructionRow> {
         }
     };
     tally.spots.iter().map(row).collect()
-}
-
-/// What stands behind places of an event that nothing was found for.
-pub fn fallback(correction: &Correction, attr: AttrIx) -> Verdict {
-    match correction.events.get(attr.0 as usize).map(|e| e.verdict) {
-        Some(Verdict::Exact) => Verdict::Exact,
-        _ => Verdict::Unchanged,
-    }
 }
 
 /// The shares of single instructions.
@@ -188,7 +180,7 @@ fn functions(
             Spot::At(at) => correction.intervals.get(&(attr, at)).map(|known| known.2),
             Spot::Bare(_) => None,
         };
-        let verdict = known.unwrap_or_else(|| fallback(correction, attr));
+        let verdict = known.unwrap_or_else(|| left(correction, attr, &Count::default()).2);
         *holding.verdicts.entry(verdict).or_default() += count.fixed_weight;
     }
     let total = total.max(1) as f64;
