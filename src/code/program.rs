@@ -44,6 +44,8 @@ pub struct Seen {
     pub to: Place,
     /// How often.
     pub count: u64,
+    /// Samples taken inside that call, as callchains tell; none where it may have been another.
+    pub inside: u64,
 }
 
 /// What a recording tells of calls.
@@ -55,6 +57,8 @@ pub struct Told {
     pub complete: bool,
     /// Functions that are also called by what it does not show.
     pub hidden: BTreeSet<Place>,
+    /// Samples in the second of two functions and below, called by the first, nobody knows from where in it.
+    pub skipped: BTreeMap<(Place, Place), u64>,
     /// Samples in functions.
     pub samples: BTreeMap<Place, f64>,
 }
@@ -66,6 +70,8 @@ pub struct Target {
     pub function: FunctionIx,
     /// How often it was seen to go there, 0 where code alone says so.
     pub seen: u64,
+    /// See [`Seen::inside`].
+    pub inside: u64,
 }
 
 /// A call, or a jump that leaves its function.
@@ -83,6 +89,9 @@ pub struct CallSite {
     pub open: bool,
 }
 
+/// For each call, how often it was seen to enter each function, and samples inside.
+type Observed = BTreeMap<Place, BTreeMap<FunctionIx, (u64, u64)>>;
+
 /// Sampled functions and the calls between them.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
@@ -92,6 +101,10 @@ pub struct Program {
     pub calls: Vec<CallSite>,
     /// Functions that nothing in the code calls, and that are called by what was not seen besides what was.
     pub hidden: BTreeSet<FunctionIx>,
+    /// Samples in the second of two functions and below, called by the first, nobody knows from where in it.
+    pub skipped: BTreeMap<(FunctionIx, FunctionIx), u64>,
+    /// Whether the recording would have shown an indirect call: [`Told::complete`].
+    pub complete: bool,
     entries: BTreeMap<Place, FunctionIx>,
 }
 
@@ -103,7 +116,7 @@ impl Program {
             (Place { space: *space, address: f.range.start }, ix)
         };
         let entries = functions.iter().enumerate().map(entry).collect();
-        let mut program = Program { functions, calls: Vec::new(), hidden: BTreeSet::new(), entries };
+        let mut program = Program { functions, entries, complete: told.complete, ..Program::default() };
         let observed = program.observed(&told.seen);
         let mut direct = BTreeSet::new();
         for caller in 0..program.functions.len() {
@@ -114,6 +127,10 @@ impl Program {
         }
         let hidden = told.hidden.iter().filter_map(|&at| program.function_at(at));
         program.hidden = hidden.filter(|f| !direct.contains(f)).collect();
+        let ix = |&((from, to), samples): &((Place, Place), u64)| {
+            Some(((program.function_at(from)?, program.function_at(to)?), samples))
+        };
+        program.skipped = told.skipped.iter().map(|(k, v)| (*k, *v)).filter_map(|pair| ix(&pair)).collect();
         if !told.complete {
             program.guess(&told.samples);
         }
@@ -165,11 +182,12 @@ impl Program {
         Some(&self.calls[ix])
     }
 
-    fn observed(&self, seen: &[Seen]) -> BTreeMap<Place, BTreeMap<FunctionIx, u64>> {
-        let mut observed: BTreeMap<Place, BTreeMap<FunctionIx, u64>> = BTreeMap::new();
+    fn observed(&self, seen: &[Seen]) -> Observed {
+        let mut observed = Observed::new();
         for s in seen {
             if let Some(&function) = self.entries.get(&s.to) {
-                *observed.entry(s.from).or_default().entry(function).or_default() += s.count;
+                let (seen, inside) = observed.entry(s.from).or_default().entry(function).or_default();
+                (*seen, *inside) = (*seen + s.count, *inside + s.inside);
             }
         }
         observed
@@ -180,7 +198,7 @@ impl Program {
         &self,
         caller: FunctionIx,
         linker: &dyn Linker,
-        observed: &BTreeMap<Place, BTreeMap<FunctionIx, u64>>,
+        observed: &Observed,
     ) -> Vec<(CallSite, Option<FunctionIx>)> {
         let (space, function) = &self.functions[caller];
         let place = |address: u64| Place { space: *space, address };
@@ -203,11 +221,12 @@ impl Program {
                 },
             };
             let mut targets: Vec<Target> =
-                known.map(|function| Target { function, seen: 0 }).into_iter().collect();
-            for (&function, &seen) in observed.get(&place(i.address)).into_iter().flatten() {
+                known.map(|function| Target { function, seen: 0, inside: 0 }).into_iter().collect();
+            for (&function, &(seen, inside)) in observed.get(&place(i.address)).into_iter().flatten() {
+                let target = Target { function, seen, inside };
                 match targets.iter_mut().find(|t| t.function == function) {
-                    Some(t) => t.seen = seen,
-                    None => targets.push(Target { function, seen }),
+                    Some(known) => *known = target,
+                    None => targets.push(target),
                 }
             }
             let open = known.is_none();
@@ -286,7 +305,7 @@ fn likely(candidates: &[(FunctionIx, f64)]) -> Vec<Target> {
     if !others.is_empty() && samples(others) >= NEGLIGIBLE * samples(first) {
         return Vec::new();
     }
-    first.iter().map(|&(function, _)| Target { function, seen: 0 }).collect()
+    first.iter().map(|&(function, _)| Target { function, seen: 0, inside: 0 }).collect()
 }
 
 #[cfg(test)]
@@ -311,7 +330,7 @@ mod tests {
     #[test]
     fn direct_calls_and_tail_calls_are_linked() {
         let p = program(&[]);
-        assert_eq!(p.calls[0].targets, [Target { function: 1, seen: 0 }]);
+        assert_eq!(p.calls[0].targets, [Target { function: 1, seen: 0, inside: 0 }]);
         let tail = p.calls.iter().find(|c| c.tail).expect("c jumps to b");
         assert_eq!((tail.caller, tail.targets[0].function), (2, 1));
     }
@@ -319,15 +338,15 @@ mod tests {
     #[test]
     fn an_unexplained_call_may_enter_what_nothing_calls() {
         let p = program(&[]);
-        assert_eq!(p.calls[1].targets, [Target { function: 2, seen: 0 }]);
+        assert_eq!(p.calls[1].targets, [Target { function: 2, seen: 0, inside: 0 }]);
         assert!(p.calls[1].open);
     }
 
     #[test]
     fn a_seen_call_needs_no_guess() {
         let at = |address| Place { space: 0, address };
-        let p = program(&[Seen { from: at(5), to: at(0x10), count: 7 }]);
-        assert_eq!(p.calls[1].targets, [Target { function: 1, seen: 7 }]);
+        let p = program(&[Seen { from: at(5), to: at(0x10), count: 7, inside: 0 }]);
+        assert_eq!(p.calls[1].targets, [Target { function: 1, seen: 7, inside: 0 }]);
     }
 
     #[test]

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::linking::place;
-use super::survey::{Cell, Survey};
-use crate::code::{Flow, Function, Linker, Place, Seen, Told};
+use super::survey::{Cell, Context, Survey};
+use crate::code::{Flow, Function, Inst, Linker, Place, Registers, Seen, Told};
 
 /// A stub has at most so many instructions.
 const STUB: usize = 4;
@@ -16,28 +16,28 @@ const STUB: usize = 4;
 const MOST_BETWEEN: usize = 16;
 /// More calls than this that it may have been tell nothing.
 const MOST_CALLS: usize = 8;
-/// Share of a function's samples whose caller is hidden that is no accident.
-const HIDDEN: f64 = 0.05;
+/// Share of a function's samples whose caller is hidden, or only inferred, that is no accident.
+const NOTABLE: f64 = 0.05;
 
 /// What the samples tell of calls between `functions`, which are sorted.
 pub fn told(survey: &Survey, functions: &[(u32, Function)], linker: &dyn Linker) -> Told {
-    let mut book =
-        Book { lookup: Lookup { functions, linker }, seen: BTreeMap::new(), sampled: BTreeMap::new() };
-    for cell in &survey.cells {
-        book.note(cell, survey.contexts[cell.context as usize].callers.as_deref());
-    }
+    let lookup = Lookup { functions, linker, entered: BTreeMap::new() };
+    let mut book = Book {
+        lookup,
+        told: Told::default(),
+        seen: Calls::new(),
+        inferred: Calls::new(),
+        sampled: BTreeMap::new(),
+    };
+    let chains = |visit: &mut dyn FnMut(&Cell, &Context)| {
+        survey.cells.iter().for_each(|cell| visit(cell, &survey.contexts[cell.context as usize]));
+    };
+    chains(&mut |cell, context| book.enter(cell, context));
+    chains(&mut |cell, context| book.note(cell, context));
     for (&(from, to), &count) in &survey.branches {
-        *book.seen.entry((place(from), place(to))).or_default() += count;
+        book.seen.entry((place(from), place(to))).or_default().0 += count;
     }
-    let chained: f64 = book.sampled.values().map(|s| s.chained).sum();
-    let all: f64 = survey.cells.iter().map(|c| c.samples as f64).sum();
-    let hidden = |s: &Sampled| s.hidden > HIDDEN * s.chained && s.hidden > 0.0;
-    Told {
-        hidden: book.sampled.iter().filter(|(_, s)| hidden(s)).map(|(at, _)| *at).collect(),
-        seen: book.seen.into_iter().map(|((from, to), count)| Seen { from, to, count }).collect(),
-        complete: 2.0 * chained > all,
-        samples: BTreeMap::new(),
-    }
+    book.close(survey.cells.iter().map(|c| c.samples as f64).sum())
 }
 
 /// Samples per function of `functions`, which are sorted.
@@ -61,33 +61,86 @@ struct Sampled {
     hidden: f64,
 }
 
+/// How often each call was seen to enter a function, and samples that were surely inside.
+type Calls = BTreeMap<(Place, Place), (u64, u64)>;
+
+/// What is told so far.
 struct Book<'a> {
     lookup: Lookup<'a>,
-    seen: BTreeMap<(Place, Place), u64>,
+    told: Told,
+    /// Calls that chains and branch records name.
+    seen: Calls,
+    /// Calls that chains must have skipped.
+    inferred: Calls,
     sampled: BTreeMap<Place, Sampled>,
 }
 
+/// What brought control to a function.
+enum Caller {
+    /// The call that the chain names, or the jump of the stub that it calls.
+    By(Place),
+    /// Some call of this function, which the chain skipped.
+    Within(Place),
+    /// One of these, which the chain skipped.
+    Among(Vec<Place>),
+}
+
 impl Book<'_> {
-    fn note(&mut self, cell: &Cell, callers: Option<&[Option<crate::image::Location>]>) {
-        let Some(function) = self.lookup.function(place(cell.at)) else { return };
-        let samples = cell.samples as f64;
-        let Some(callers) = callers else { return };
-        let mut callee = Some(function);
+    /// Notes the functions with frames that indirect calls enter.
+    fn enter(&mut self, cell: &Cell, context: &Context) {
+        for (_, call, callee) in self.lookup.chain(cell, context) {
+            if self.lookup.is_indirect(call) && (context.unwound || self.lookup.has_frame(callee)) {
+                self.lookup.entered.entry(call).or_default().insert(callee);
+            }
+        }
+    }
+
+    fn note(&mut self, cell: &Cell, context: &Context) {
+        let Some(function) = self.lookup.function(place(cell.at)).filter(|_| context.callers.is_some())
+        else {
+            return;
+        };
         let mut explained = false;
-        for (depth, caller) in callers.iter().enumerate() {
-            let Some(caller) = caller.map(place) else { break };
-            if let (Some(call), Some(to)) = (self.lookup.call_before(caller), callee) {
-                let calls = self.lookup.calls(call, to);
-                explained |= depth == 0 && !calls.is_empty();
-                for from in calls {
-                    *self.seen.entry((from, to)).or_default() += cell.samples;
+        for (depth, call, callee) in self.lookup.chain(cell, context) {
+            let Some(caller) = self.lookup.caller(call, callee) else { continue };
+            explained |= depth == 0;
+            let add = |into: &mut Calls, from, inside| {
+                let entry = into.entry((from, callee)).or_default();
+                *entry = (entry.0 + cell.samples, entry.1 + inside);
+            };
+            match caller {
+                Caller::By(call) => add(&mut self.seen, call, cell.samples),
+                Caller::Within(caller) => {
+                    *self.told.skipped.entry((caller, callee)).or_default() += cell.samples;
+                }
+                Caller::Among(calls) => {
+                    let inside = if calls.len() == 1 { cell.samples } else { 0 };
+                    calls.into_iter().for_each(|call| add(&mut self.inferred, call, inside));
                 }
             }
-            callee = self.lookup.function(caller);
         }
-        let sampled = self.sampled.entry(function).or_default();
+        let (samples, sampled) = (cell.samples as f64, self.sampled.entry(function).or_default());
         sampled.chained += samples;
         sampled.hidden += if explained { 0.0 } else { samples };
+    }
+
+    fn close(mut self, samples: f64) -> Told {
+        let chained: f64 = self.sampled.values().map(|s| s.chained).sum();
+        let own = |callee: &Place| self.sampled.get(callee).map_or(0.0, |s| s.chained);
+        let inferred =
+            self.inferred.into_iter().filter(|((_, to), calls)| calls.0 as f64 > NOTABLE * own(to));
+        for (call, (count, inside)) in inferred {
+            let entry = self.seen.entry(call).or_default();
+            *entry = (entry.0 + count, entry.1 + inside);
+        }
+        let hidden = self.sampled.iter().filter(|(_, s)| s.hidden > NOTABLE * s.chained);
+        let seen = |((from, to), (count, inside))| Seen { from, to, count, inside };
+        Told {
+            hidden: hidden.map(|(at, _)| *at).collect(),
+            complete: 2.0 * chained > samples,
+            seen: self.seen.into_iter().map(seen).collect(),
+            ..self.told
+        }
     }
 }
 
@@ -102,6 +155,8 @@ fn around(functions: &[(u32, Function)], at: Place) -> Option<&Function> {
 struct Lookup<'a> {
     functions: &'a [(u32, Function)],
     linker: &'a dyn Linker,
+    /// Functions that indirect calls were seen to enter, of those that have frames.
+    entered: BTreeMap<Place, BTreeSet<Place>>,
 }
 
 impl Lookup<'_> {
@@ -117,6 +172,20 @@ impl Lookup<'_> {
         Some(Place { address: self.around(at)?.range.start, ..at })
     }
 
+    /// The calls that a sample's chain names, innermost first, each with its depth and the function inside.
+    fn chain(&self, cell: &Cell, context: &Context) -> Vec<(usize, Place, Place)> {
+        let mut chain = Vec::new();
+        let mut callee = self.function(place(cell.at));
+        for (depth, caller) in context.callers.iter().flatten().enumerate() {
+            let Some(caller) = caller.map(place) else { break };
+            if let (Some(call), Some(callee)) = (self.call_before(caller), callee) {
+                chain.push((depth, call, callee));
+            }
+            callee = self.function(caller);
+        }
+        chain
+    }
+
     /// The call whose return address this is.
     fn call_before(&self, back: Place) -> Option<Place> {
         let function = self.around(Place { address: back.address.checked_sub(1)?, ..back })?;
@@ -126,18 +195,38 @@ impl Lookup<'_> {
         (calls && call.end() == back.address).then_some(Place { address: call.address, ..back })
     }
 
-    /// The instructions that may bring control to `to` where a chain names the call at `from`: the call, the jump of the
-    /// stub it calls, or the calls below what it calls, where the chain skipped one.
-    fn calls(&self, from: Place, to: Place) -> Vec<Place> {
-        let Some(function) = self.around(from) else { return Vec::new() };
-        match function.at(from.address).map(|ix| function.insts[ix].flow) {
-            Some(Flow::IndirectCall { .. }) => vec![from],
-            Some(Flow::Call(target)) if target == to.address && from.space == to.space => vec![from],
-            Some(Flow::Call(target)) => {
-                let target = Place { address: target, ..from };
-                self.jump_of_stub(target, to).map_or_else(|| self.beneath(target), |jump| vec![jump])
+    fn flow(&self, at: Place) -> Option<Flow> {
+        let function = self.around(at)?;
+        Some(function.insts[function.at(at.address)?].flow)
+    }
+
+    fn is_indirect(&self, call: Place) -> bool {
+        matches!(self.flow(call), Some(Flow::IndirectCall { .. }))
+    }
+
+    /// Whether a function begins by keeping its caller's frame: a chain of frame pointers then names its caller.
+    fn has_frame(&self, at: Place) -> bool {
+        let keeps = |i: &Inst| &*i.mnemonic == "push" && i.reads.0 & Registers::general(5).0 != 0;
+        self.starting(at).is_some_and(|f| f.insts.iter().take(2).any(keeps))
+    }
+
+    /// What brings control to `to` where a chain names the call at `call`.
+    fn caller(&self, call: Place, to: Place) -> Option<Caller> {
+        match self.flow(call)? {
+            Flow::Call(target) => {
+                let target = Place { address: target, ..call };
+                if target == to {
+                    return Some(Caller::By(call));
+                }
+                self.jump_of_stub(target, to).map(Caller::By).or_else(|| self.beneath(target, to))
             }
-            _ => Vec::new(),
+            _ => match self.entered.get(&call) {
+                // it enters functions with frames; one without is below them, where a chain of frame pointers skips its caller
+                Some(entered) if !entered.contains(&to) => {
+                    entered.iter().find_map(|&at| self.beneath(at, to))
+                }
+                _ => Some(Caller::By(call)),
+            },
         }
     }
 
@@ -153,27 +242,35 @@ impl Lookup<'_> {
         Some(Place { address: jump.address, ..stub })
     }
 
-    /// Calls that go nobody knows where, of the function at `at`, or else of those that it calls. None if there are many.
-    fn beneath(&self, at: Place) -> Vec<Place> {
+    /// What calls `to` among the function at `at` and those that it calls, the nearest first: a function that does, or calls
+    /// that go nobody knows where, if they are few.
+    fn beneath(&self, at: Place, to: Place) -> Option<Caller> {
         let (mut known, mut ring) = (BTreeSet::from([at]), vec![at]);
         while !ring.is_empty() && known.len() <= MOST_BETWEEN {
-            let functions = || ring.iter().filter_map(|&at| Some((at, self.starting(at)?)));
-            let flows = |(at, f): (Place, &Function)| -> Vec<(Place, Flow)> {
-                f.insts.iter().map(|i| (Place { address: i.address, ..at }, i.flow)).collect()
-            };
-            let flows: Vec<(Place, Flow)> = functions().flat_map(flows).collect();
-            let open = |flow: Flow| matches!(flow, Flow::IndirectCall { via: None });
-            let calls: Vec<Place> = flows.iter().filter(|(_, flow)| open(*flow)).map(|(at, _)| *at).collect();
-            if !calls.is_empty() {
-                return if calls.len() <= MOST_CALLS { calls } else { Vec::new() };
+            let mut next = BTreeSet::new();
+            let mut open = Vec::new();
+            for &from in &ring {
+                let Some(function) = self.starting(from) else { continue };
+                for inst in &function.insts {
+                    match inst.flow {
+                        Flow::Call(address) | Flow::Jump(address) => {
+                            next.insert(Place { address, ..from });
+                        }
+                        Flow::IndirectCall { via: None } => {
+                            open.push(Place { address: inst.address, ..from })
+                        }
+                        _ => {}
+                    }
+                }
+                if next.contains(&to) {
+                    return Some(Caller::Within(from));
+                }
             }
-            let next = |(at, flow): (Place, Flow)| match flow {
-                Flow::Call(address) | Flow::Jump(address) => Some(Place { address, ..at }),
-                _ => None,
-            };
-            let next: BTreeSet<Place> = flows.into_iter().filter_map(next).collect();
+            if !open.is_empty() {
+                return (open.len() <= MOST_CALLS).then_some(Caller::Among(open));
+            }
             ring = next.into_iter().filter(|at| self.starting(*at).is_some() && known.insert(*at)).collect();
         }
-        Vec::new()
+        None
     }
 }

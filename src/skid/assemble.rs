@@ -9,6 +9,7 @@ use super::hold::{Reporting, TimeSamples};
 use super::likelihood::{Model, Observation};
 use super::region::Region;
 use super::reporting;
+use super::shares::shared;
 use crate::code::{Exit, FunctionIx, Program};
 
 /// Blocks with less of all samples are left out.
@@ -61,7 +62,8 @@ pub fn model(
     let events = retired.iter().map(|e| observation(&region, e)).collect();
     let time = time.map(|t| TimeSamples { cycles: t.at(&region), period: t.period });
     let ideal = vec![1.0 / f64::from(WIDTH); region.nodes.len()];
-    Model { region, events, time, reporting, ideal }
+    let shared = shared(program, &region);
+    Model { region, events, time, reporting, ideal, shared }
 }
 
 fn observation(region: &Region, event: &Folded) -> Observation {

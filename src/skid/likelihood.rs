@@ -4,6 +4,7 @@ use super::circulation::{Circulation, Rates};
 use super::hold::{Holds, Reporting, TimeSamples};
 use super::kernel::{Kernel, Origin, Skid, Walk};
 use super::region::Region;
+use super::shares::Shared;
 
 /// Share of samples that may stand anywhere: stray addresses must not make a good path impossible.
 const STRAY: f64 = 0.005;
@@ -46,6 +47,8 @@ pub struct Model {
     pub reporting: Reporting,
     /// Cycles for which each node would hold the head if nothing stalled it ([`schedule`](super::schedule)).
     pub ideal: Vec<f64>,
+    /// Functions of which callchains tell who calls them.
+    pub shared: Vec<Shared>,
 }
 
 /// Everything that follows from parameters and a skid.

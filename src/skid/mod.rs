@@ -27,6 +27,7 @@ pub mod recursions;
 pub mod region;
 pub mod reporting;
 pub mod schedule;
+pub mod shares;
 pub mod sparse;
 pub mod waits;
 

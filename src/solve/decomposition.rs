@@ -156,6 +156,7 @@ mod tests {
             time: None,
             reporting: crate::skid::hold::Reporting { late: true, fused: false, fused_constants: false },
             ideal: vec![0.25; 60],
+            shared: Vec::new(),
         };
         model.events[0].weight[32] = 2.0;
         let found = graph.shortest(&model, 64);

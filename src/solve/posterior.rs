@@ -8,7 +8,7 @@ use super::energy::Energy;
 use crate::skid::likelihood::{Observation, Prediction};
 use crate::skid::nests::Nests;
 use crate::skid::region::Region;
-use crate::skid::{Circulation, Kernel, Model, Skid, limits, pace, recursions};
+use crate::skid::{Circulation, Kernel, Model, Skid, limits, pace, recursions, shares};
 
 /// How strongly each kind of evidence speaks.
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +97,7 @@ impl<'a> Posterior<'a> {
         let period = self.model.events[0].period;
         residuals.extend(self.nests.residuals(region, &prediction.rates, period));
         residuals.extend(recursions::residuals(region, &prediction.rates, period));
+        residuals.extend(shares::residuals(region, &prediction.rates, &self.model.shared));
         let free = region.freedom();
         for (k, (z, centre)) in z.iter().zip(self.centre).enumerate() {
             residuals.push((z - centre) / if k < free { self.trust.prior } else { ROOT_PRIOR });

@@ -67,9 +67,10 @@ impl Bench<'_> {
             Solver::Gibbs => self.sample(group, trust, &[&best.z, near], seed),
             _ => Err("asked for".into()),
         };
-        match sampled {
-            Ok(answer) => answer,
-            Err(reason) => self.mode(group, trust, &best, reason, seed),
+        let answer = sampled.unwrap_or_else(|reason| self.mode(group, trust, &best, reason, seed));
+        match gate::strays(&group.model, &answer.rates, &before.rates) {
+            Some(reason) => timed(group, reason, seed),
+            None => answer,
         }
     }
 

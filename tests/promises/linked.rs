@@ -153,3 +153,24 @@ fn the_caller_that_a_chain_skipped_is_below_the_call_it_names() {
     let leaf = hidden.function_at(place("leaf")).unwrap();
     assert!(hidden.hidden.contains(&leaf) && targets(&hidden, place("framed")).is_empty());
 }
+
+#[test]
+fn samples_below_a_skipped_caller_are_those_of_all_its_calls() {
+    let source = r#"
+__attribute__((noinline)) static int tiny(int n) { return n * 3; }
+__attribute__((noinline)) static int one(int n) { return tiny(n) + 1; }
+__attribute__((noinline)) static int two(int n) { return tiny(n) - tiny(n + 1); }
+void _start(void) { volatile int n = 9; for (;;) n = one(n) + two(n); }
+"#;
+    let args = ["-nostdlib", "-O1", "-static", "-no-pie", "-fno-pie", "-fcf-protection=none"];
+    let file = Loaded::of(&compile(&folder("linked_skipped"), "program", source, &args), 0);
+    let bare = linked(&[&file], &["tiny", "one", "two", "_start"].map(|name| (file.symbol(name), vec![])));
+    let [one, two] = ["one", "two"].map(|callee| file.behind(&bare, "_start", callee));
+    let tiny = |back: u64| (file.symbol("tiny"), vec![back]);
+    let own = [("one", one), ("two", two)].map(|(name, back)| (file.symbol(name), vec![back]));
+    let program = linked(&[&file], &[&own[..], &[tiny(one), tiny(two), tiny(two)]].concat());
+    let function = |name: &str| program.function_at(Place { space: 0, address: file.symbol(name) }).unwrap();
+    let pair = |caller: &str| (function(caller), function("tiny"));
+    assert_eq!(program.skipped, [(pair("one"), 1), (pair("two"), 2)].into_iter().collect());
+    assert!(!program.hidden.contains(&function("tiny")));
+}
