@@ -9,10 +9,12 @@ use skidconv::options::{Options, Solver};
 use skidconv::perfdata::PerfFile;
 use skidconv::pipeline::run_watched;
 use skidconv::progress::Silent;
+use skidconv::skid::Rates;
 use skidconv::skid::region::{ArmKind, By};
-use skidconv::solve::Solved;
+use skidconv::solve::{Answer, Solved};
 
 use super::cases::Case;
+use super::coverage;
 use super::score::{Scores, distance, levels};
 use super::truth::{Profile, Truth};
 
@@ -74,10 +76,13 @@ impl Estimator {
             correct: true,
             ..Options::default()
         };
-        let mut edges = Edges::new();
+        let (mut edges, mut covered_edges) = (Edges::new(), None);
         let started = Instant::now();
-        run_watched(&options, &Silent, &mut |program, solved| edges = transfers(program, solved))
-            .with_context(|| case.name.clone())?;
+        let done = run_watched(&options, &Silent, &mut |program, solved| {
+            edges = transfers(program, solved);
+            covered_edges = coverage::edges(program, solved, truth);
+        })
+        .with_context(|| case.name.clone())?;
         let seconds = Some(started.elapsed().as_secs_f64());
         let mut scores = Scores { seconds, ..scored(&output, truth)? };
         if solver != Solver::Mean {
@@ -86,7 +91,9 @@ impl Estimator {
             scores.edge = distance(&moved.collect::<Edges>(), &truth.edges);
         }
         if matches!(solver, Solver::Gibbs | Solver::Argmin | Solver::Flow | Solver::Timed) {
-            (scores.covered, scores.covered_weighted) = coverage(&csv, truth)?;
+            (scores.covered, scores.covered_weighted) = coverage::instructions(&csv, truth)?;
+            scores.covered_functions = coverage::functions(&done.report, truth);
+            scores.covered_edges = covered_edges;
         }
         Ok(scores)
     }
@@ -124,53 +131,26 @@ pub fn samples(recording: &Path, event: &str) -> Result<(Profile, usize)> {
     Ok((profile, count))
 }
 
-/// How often control goes from each transfer to each target, by the answer's arms and returns.
+/// How often control goes from each transfer to each target, by the answers' arms and returns.
 fn transfers(program: &Program, solved: &Solved) -> Edges {
     let mut edges = Edges::new();
     for answer in &solved.answers {
-        let region = &answer.model.region;
-        let address = |n: usize| program.place(region.nodes[n].function, region.nodes[n].inst).address;
-        for (from, node) in region.nodes.iter().enumerate().filter(|(_, n)| n.transfers) {
-            for at in region.starts[from]..region.starts[from + 1] {
-                let step = region.steps[at];
-                let over = |arm: usize| matches!(region.arms[arm].kind, ArmKind::Skip { .. });
-                if !matches!(step.by, By::Arm(arm) if over(arm)) {
-                    let flow = answer.rates.blocks[node.block] * answer.rates.steps[at];
-                    *edges.entry((address(from), address(step.to))).or_default() += flow;
-                }
-            }
-        }
+        flows(program, answer, &answer.rates, &mut |edge, flow| *edges.entry(edge).or_default() += flow);
     }
     edges
 }
 
-/// Shares of the instructions with a row, plain and weighted, whose true executions lie in the row's interval.
-fn coverage(csv: &Path, truth: &Truth) -> Result<(Option<f64>, Option<f64>)> {
-    let mut reader = csv::Reader::from_path(csv)?;
-    let column = |name: &str, header: &csv::StringRecord| {
-        header.iter().position(|h| h == name).with_context(|| format!("no column {name}"))
-    };
-    let header = reader.headers()?.clone();
-    let [event, image, address, low, high] = ["event", "image", "address", "low", "high"]
-        .map(|name| column(name, &header))
-        .into_iter()
-        .collect::<Result<Vec<usize>>>()?[..]
-    else {
-        anyhow::bail!("columns are missing")
-    };
-    let (mut rows, mut inside) = ((0.0, 0.0), (0.0, 0.0));
-    for row in reader.records() {
-        let row = row?;
-        if !row[event].starts_with("instructions") || row[image] != truth.image.0 {
-            continue;
-        }
-        let own = u64::from_str_radix(row[address].trim_start_matches("0x"), 16)?;
-        let ran = truth.executions.get(&own.wrapping_add(truth.image.1)).copied().unwrap_or(0.0);
-        rows = (rows.0 + 1.0, rows.1 + ran);
-        if (row[low].parse::<f64>()?..=row[high].parse()?).contains(&ran) {
-            inside = (inside.0 + 1.0, inside.1 + ran);
+/// Visits the control transfers of an answer with how often they are taken at `rates`.
+pub fn flows(program: &Program, answer: &Answer, rates: &Rates, visit: &mut dyn FnMut((u64, u64), f64)) {
+    let region = &answer.model.region;
+    let address = |n: usize| program.place(region.nodes[n].function, region.nodes[n].inst).address;
+    for (from, node) in region.nodes.iter().enumerate().filter(|(_, n)| n.transfers) {
+        for at in region.starts[from]..region.starts[from + 1] {
+            let step = region.steps[at];
+            let over = |arm: usize| matches!(region.arms[arm].kind, ArmKind::Skip { .. });
+            if !matches!(step.by, By::Arm(arm) if over(arm)) {
+                visit((address(from), address(step.to)), rates.blocks[node.block] * rates.steps[at]);
+            }
         }
     }
-    let share = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
-    Ok((share(inside.0, rows.0), share(inside.1, rows.1)))
 }

@@ -13,6 +13,7 @@
 
 mod cases;
 mod cost;
+mod coverage;
 mod estimator;
 mod readme;
 mod score;

@@ -25,6 +25,10 @@ pub struct Scores {
     pub covered: Option<f64>,
     /// The same, each instruction weighted by its executions.
     pub covered_weighted: Option<f64>,
+    /// Share of functions whose share of executions lies in theirs.
+    pub covered_functions: Option<f64>,
+    /// Share of control transfers whose count lies in the interval of the draws.
+    pub covered_edges: Option<f64>,
     /// Seconds of the whole run.
     pub seconds: Option<f64>,
 }
@@ -33,7 +37,7 @@ pub struct Scores {
 pub type Column = (&'static str, fn(&Scores) -> Option<f64>);
 
 /// All columns, in the order they are printed.
-pub const COLUMNS: [Column; 10] = [
+pub const COLUMNS: [Column; 12] = [
     ("func", |s| s.function),
     ("block", |s| s.block),
     ("instr", |s| s.instruction),
@@ -43,6 +47,8 @@ pub const COLUMNS: [Column; 10] = [
     ("brmiss", |s| s.branches),
     ("cover", |s| s.covered),
     ("cov.w", |s| s.covered_weighted),
+    ("cov.f", |s| s.covered_functions),
+    ("cov.e", |s| s.covered_edges),
     ("sec", |s| s.seconds),
 ];
 

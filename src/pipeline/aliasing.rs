@@ -6,7 +6,7 @@
 //! nothing of loops whose length varies, nor of cycles, which no loop takes the same number of for long: `stat` looks for a
 //! rhythm in the samples themselves.
 
-use super::linking::at;
+use super::decoding::at;
 use super::loops;
 use crate::code::Program;
 use crate::image::Location;

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::linking::place;
+use super::decoding::place;
 use super::survey::{Cell, Context, Survey};
 use crate::code::{Flow, Function, Inst, Linker, Place, Registers, Seen, Told};
 
@@ -28,6 +28,7 @@ pub fn told(survey: &Survey, functions: &[(u32, Function)], linker: &dyn Linker)
         seen: Calls::new(),
         inferred: Calls::new(),
         sampled: BTreeMap::new(),
+        known: BTreeMap::new(),
     };
     let chains = |visit: &mut dyn FnMut(&Cell, &Context)| {
         survey.cells.iter().for_each(|cell| visit(cell, &survey.contexts[cell.context as usize]));
@@ -73,6 +74,8 @@ struct Book<'a> {
     /// Calls that chains must have skipped.
     inferred: Calls,
     sampled: BTreeMap<Place, Sampled>,
+    /// What brought control to a function where a chain names a call, of those looked up before.
+    known: BTreeMap<(Place, Place), Option<Caller>>,
 }
 
 /// What brought control to a function.
@@ -102,20 +105,22 @@ impl Book<'_> {
         };
         let mut explained = false;
         for (depth, call, callee) in self.lookup.chain(cell, context) {
-            let Some(caller) = self.lookup.caller(call, callee) else { continue };
+            let lookup = &self.lookup;
+            let known = self.known.entry((call, callee));
+            let Some(caller) = known.or_insert_with(|| lookup.caller(call, callee)) else { continue };
             explained |= depth == 0;
             let add = |into: &mut Calls, from, inside| {
                 let entry = into.entry((from, callee)).or_default();
                 *entry = (entry.0 + cell.samples, entry.1 + inside);
             };
             match caller {
-                Caller::By(call) => add(&mut self.seen, call, cell.samples),
+                Caller::By(call) => add(&mut self.seen, *call, cell.samples),
                 Caller::Within(caller) => {
-                    *self.told.skipped.entry((caller, callee)).or_default() += cell.samples;
+                    *self.told.skipped.entry((*caller, callee)).or_default() += cell.samples;
                 }
                 Caller::Among(calls) => {
                     let inside = if calls.len() == 1 { cell.samples } else { 0 };
-                    calls.into_iter().for_each(|call| add(&mut self.inferred, call, inside));
+                    calls.iter().for_each(|call| add(&mut self.inferred, *call, inside));
                 }
             }
         }

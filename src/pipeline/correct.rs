@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::classify::{Kind, classify};
-use super::linking::{self, at};
+use super::decoding::at;
+use super::linking;
 use super::survey::{Cell, CellIx, Survey};
 use super::{loops, verdicts};
 use crate::attribute::Share;

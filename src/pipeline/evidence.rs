@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::correct::Desk;
-use super::linking::place;
+use super::decoding::place;
 use super::runs;
 use crate::perfdata::AttrIx;
 use crate::report::Class;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::correct::{Correction, Desk};
-use super::linking::at;
+use super::decoding::at;
 use super::tally::Count;
 use crate::code::FunctionIx;
 use crate::perfdata::AttrIx;
@@ -45,18 +45,23 @@ impl Desk<'_> {
         }
     }
 
-    /// Intervals of whole functions, from the draws of the posterior: blocks of a function rise and fall together.
+    /// Intervals of whole functions: from the draws of the posterior, for blocks of a function rise and fall together, and of
+    /// counting their samples.
     fn note_functions(&self, event: AttrIx, answer: &Answer, scale: f64, correction: &mut Correction) {
-        let mut sums: BTreeMap<FunctionIx, Vec<f64>> = BTreeMap::new();
-        for Rates { blocks, .. } in &answer.draws {
-            let mut per: BTreeMap<FunctionIx, f64> = BTreeMap::new();
-            for block in answer.model.region.blocks.iter().zip(blocks) {
-                *per.entry(block.0.function).or_default() += block.0.nodes.len() as f64 * block.1 * scale;
+        let summed = |rates: &Rates| {
+            let mut sums: BTreeMap<FunctionIx, f64> = BTreeMap::new();
+            for (block, runs) in answer.model.region.blocks.iter().zip(&rates.blocks) {
+                *sums.entry(block.function).or_default() += block.nodes.len() as f64 * runs * scale;
             }
-            per.into_iter().for_each(|(f, sum)| sums.entry(f).or_default().push(sum));
-        }
-        for (f, mut draws) in sums {
-            let interval = (quantile(&mut draws, 0.05), quantile(&mut draws, 0.95));
+            sums
+        };
+        let drawn: Vec<BTreeMap<FunctionIx, f64>> = answer.draws.iter().map(summed).collect();
+        let period = answer.model.events[0].period * scale;
+        for (f, own) in summed(&answer.rates).into_iter().filter(|_| !drawn.is_empty()) {
+            let mut draws: Vec<f64> = drawn.iter().map(|sums| sums[&f]).collect();
+            let (low, high) = (quantile(&mut draws, 0.05).min(own), quantile(&mut draws, 0.95).max(own));
+            let counted = Z90 * (own * period).sqrt();
+            let interval = ((own - (own - low).hypot(counted)).max(0.0), own + (high - own).hypot(counted));
             correction.functions.insert((event, at(self.program.place(f, 0))), interval);
         }
     }

@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use super::callers::{samples, told};
+use super::decoding::{Range, bitness, function};
 use super::links::Links;
 use super::survey::Survey;
-use crate::code::{Bitness, Flow, Function, Place, Program, Source, Told, discover, explore};
-use crate::image::{Class, Image, ImageId, Images, Location, Svma};
+use crate::code::{Flow, Function, Program, Told};
+use crate::image::{ImageId, Images, Location, Svma};
 
 /// Functions with a smaller share of every event's samples are left alone.
 const LEAST_SHARE: f64 = 2e-4;
@@ -48,9 +49,6 @@ fn callers(survey: &Survey) -> BTreeSet<Range> {
     shares.into_iter().filter(|(_, share)| *share >= LEAST_SHARE).map(|(range, _)| range).collect()
 }
 
-/// A function's place and end.
-pub type Range = (u32, u64, u64);
-
 /// Functions with their sampled addresses.
 fn wanted(survey: &Survey) -> BTreeMap<Range, Vec<u64>> {
     let mut shares: BTreeMap<Range, (f64, Vec<u64>)> = BTreeMap::new();
@@ -81,14 +79,6 @@ fn function_around(images: &Images, at: Location) -> Option<Range> {
     }
 }
 
-/// Decodes the function in a range of an image, of which `known` addresses were seen to run.
-pub fn function(images: &Images, (space, start, end): Range, known: &[u64]) -> Function {
-    let image = images.get(ImageId(space));
-    let named = image.function_at(Svma(start)).is_some_and(|f| f.start.0 == start);
-    let decoded = if named { explore } else { discover };
-    decoded(&Code(image), start..end, known)
-}
-
 fn decode(images: &Images, wanted: &BTreeMap<Range, Vec<u64>>) -> Vec<(u32, Function)> {
     let one = |(&range, known): (&Range, &Vec<u64>)| (range.0, function(images, range, known));
     wanted.par_iter().map(one).filter(|(_, f)| !f.insts.is_empty()).collect()
@@ -116,37 +106,4 @@ fn callees(
         }
     }
     found
-}
-
-/// A location as a place of the program.
-pub fn place(at: Location) -> Place {
-    Place { space: at.image.0, address: at.svma.0 }
-}
-
-/// A place of the program as a location.
-pub fn at(place: Place) -> Location {
-    Location { image: ImageId(place.space), svma: Svma(place.address) }
-}
-
-/// An image as a source of code.
-struct Code<'a>(&'a Image);
-
-impl Source for Code<'_> {
-    fn bitness(&self) -> Bitness {
-        bitness(self.0).unwrap_or(Bitness::Bits64)
-    }
-
-    fn read(&self, address: u64, len: usize) -> Vec<u8> {
-        let end = Svma(address.saturating_add(len as u64));
-        let code = self.0.code(Svma(address)..end).filter(|c| !c.is_empty());
-        code.or_else(|| self.0.read_data(Svma(address), len)).unwrap_or_default()
-    }
-}
-
-/// Which instruction set an image's code is of; `None` without it, or where it is not understood.
-pub fn bitness(image: &Image) -> Option<Bitness> {
-    Some(match image.class()? {
-        Class::Bits32 => Bitness::Bits32,
-        Class::Bits64 => Bitness::Bits64,
-    })
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::linking::function;
+use super::decoding::function;
 use crate::code::{Linker, Place};
 use crate::image::{ImageId, Images, PltTarget, Svma};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::correct::Correction;
+use super::decoding::{self, Range};
 use super::intervals::left;
-use super::linking::{self, Range};
 use super::survey::Survey;
 use super::tally::{Count, Spot, Tally};
 use crate::code::{Flow, Function, Inst, disassemble};
@@ -70,7 +70,7 @@ impl Lister<'_> {
         for (&(attr, spot), count) in &self.tally.spots {
             let Spot::At(at) = spot else { continue };
             let image = self.survey.images.get(at.image);
-            let (Some(f), Some(_)) = (image.function_at(at.svma), linking::bitness(image)) else { continue };
+            let (Some(f), Some(_)) = (image.function_at(at.svma), decoding::bitness(image)) else { continue };
             let sum = shares.entry((at.image.0, f.start.0, f.end.0)).or_default().entry(attr).or_default();
             (sum.0, sum.1) = (sum.0 + count.raw_weight, sum.1 + count.fixed_weight);
         }
@@ -93,7 +93,7 @@ impl Lister<'_> {
         };
         let mut known: Vec<u64> = counts.keys().map(|(at, _)| at.0).collect();
         known.dedup();
-        let mut function = linking::function(&self.survey.images, range, &known);
+        let mut function = decoding::function(&self.survey.images, range, &known);
         function.insts.truncate(LONGEST);
         let lines = function.insts.iter().enumerate().map(|(ix, inst)| Line {
             address: inst.address,
@@ -188,7 +188,7 @@ impl Lister<'_> {
 pub fn instruction_text(images: &Images, image: ImageId, inst: &Inst, context: &mut Context<'_>) -> String {
     let binary = images.get(image);
     let code = binary.code(Svma(inst.address)..Svma(inst.end()));
-    let text = linking::bitness(binary).zip(code).and_then(|(bits, code)| disassemble(bits, &code));
+    let text = decoding::bitness(binary).zip(code).and_then(|(bits, code)| disassemble(bits, &code));
     let (Flow::Jump(to) | Flow::Branch(to) | Flow::Call(to)) = inst.flow else {
         return text.unwrap_or_else(|| inst.mnemonic.to_string());
     };

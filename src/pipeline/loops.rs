@@ -1,6 +1,6 @@
 //! How often loops go round.
 
-use super::linking::at;
+use super::decoding::at;
 use crate::code::{FunctionIx, Loop, Program};
 use crate::image::Location;
 use crate::report::listing::Trips;

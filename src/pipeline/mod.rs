@@ -5,6 +5,7 @@ mod audience;
 mod callers;
 mod classify;
 mod correct;
+mod decoding;
 mod equal;
 mod evidence;
 mod finish;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::correct::{Assigned, Correction, Desk};
-use super::linking::{at, place};
+use super::decoding::{at, place};
 use super::survey::{Cell, CellIx};
 use crate::attribute::{
     Coupling, Frames, Occurrence, Plan, Route, Row, by_occurrence, by_overflow, by_waiting, suspicion,

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::linking::place;
+use super::decoding::place;
 use super::survey::Survey;
 use crate::code::{FunctionIx, Program};
 use crate::perfdata::AttrIx;

@@ -138,7 +138,7 @@ impl<'a> Second<'a> {
             patch.drop = route.drop.max(1);
             patch.push.push(ip);
             for back in &route.returns {
-                patch.push.push(address(super::linking::at(*back))?);
+                patch.push.push(address(super::decoding::at(*back))?);
             }
         }
         patch.fits(record, sample).then_some(patch)

@@ -1,7 +1,7 @@
 //! Answers → what is told of regions, events and the model of skid.
 
 use super::correct::{Correction, Desk, UNREAD};
-use super::linking::at;
+use super::decoding::at;
 use super::{aliasing, fit};
 use crate::code::FunctionIx;
 use crate::image::{Location, demangle};

@@ -7,7 +7,7 @@ use crate::export::Context;
 use crate::ibs::Cell;
 use crate::image::{ImageId, Location, SourceText, Svma};
 use crate::options::{Annotate, Options};
-use crate::pipeline::linking::Range;
+use crate::pipeline::decoding::Range;
 use crate::pipeline::listings::{instruction_text, matching, source};
 use crate::pipeline::survey::Survey;
 use crate::pipeline::tally::Spot;

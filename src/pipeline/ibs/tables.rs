@@ -10,7 +10,7 @@ use crate::ibs::{Cell, Column, FETCH, Kind, MEMORY, OP, Unknown, Value, lacks_re
 use crate::image::{Location, SourceText, Svma};
 use crate::options::Options;
 use crate::perfdata::{Attr, PerfFile};
-use crate::pipeline::linking;
+use crate::pipeline::decoding;
 use crate::pipeline::listings::source;
 use crate::pipeline::summary::{Holder, holder, missing};
 use crate::pipeline::survey::Survey;
@@ -158,7 +158,7 @@ impl Maker<'_> {
 
     fn instruction(&self, at: Location) -> Option<String> {
         let image = self.survey.images.get(at.image);
-        let bits = linking::bitness(image)?;
+        let bits = decoding::bitness(image)?;
         let code =
             (1..=LONGEST).rev().find_map(|len| image.code(at.svma..Svma(at.svma.0.checked_add(len)?)))?;
         disassemble(bits, &code)

@@ -6,7 +6,7 @@ use crate::ibs::{
 };
 use crate::image::{ImageId, Location, Svma};
 use crate::perfdata::{Error, PerfFile, Record, Sample};
-use crate::pipeline::linking::{self, Range};
+use crate::pipeline::decoding::{self, Range};
 use crate::pipeline::survey::Survey;
 use crate::pipeline::tally::Spot;
 use crate::progress::{Progress, Stage};
@@ -130,7 +130,7 @@ impl Counted {
 /// The function around a place, if its code is understood.
 pub fn function(survey: &Survey, at: Location) -> Option<Range> {
     let image = survey.images.get(at.image);
-    linking::bitness(image)?;
+    decoding::bitness(image)?;
     let function = image.function_at(at.svma)?;
     Some((at.image.0, function.start.0, function.end.0))
 }
@@ -139,5 +139,5 @@ pub fn function(survey: &Survey, at: Location) -> Option<Range> {
 pub fn instructions(survey: &Survey, range: Range, exact: &BTreeSet<Location>) -> Vec<Inst> {
     let at = |address| Location { image: ImageId(range.0), svma: Svma(address) };
     let known: Vec<u64> = exact.range(at(range.1)..at(range.2)).map(|at| at.svma.0).collect();
-    linking::function(&survey.images, range, &known).insts
+    decoding::function(&survey.images, range, &known).insts
 }

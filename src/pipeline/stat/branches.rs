@@ -13,7 +13,7 @@ use super::functions::Functions;
 use crate::code::{self, Flow};
 use crate::image::{Location, Svma};
 use crate::perfdata::{BranchEntry, PerfFile, Record, Sample};
-use crate::pipeline::linking::bitness;
+use crate::pipeline::decoding::bitness;
 use crate::pipeline::stacks::{Span, taken};
 use crate::pipeline::survey::{Survey, when};
 

@@ -1,0 +1,95 @@
+//! How often the truth lies in the 90 % intervals that are told.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use skidconv::code::Program;
+
+use skidconv::report::Report;
+use skidconv::solve::Solved;
+use skidconv::solve::diagnose::quantile;
+
+use super::estimator::flows;
+use super::truth::Truth;
+
+/// 95 % of a normal distribution lie below so many of its deviations.
+const Z90: f64 = 1.645;
+/// Functions and transfers with a smaller share of all executions are not asked after.
+const LEAST_SHARE: f64 = 1e-3;
+
+/// Shares of the instructions with a row, plain and weighted, whose true executions lie in the row's interval.
+pub fn instructions(csv: &Path, truth: &Truth) -> Result<(Option<f64>, Option<f64>)> {
+    let mut reader = csv::Reader::from_path(csv)?;
+    let column = |name: &str, header: &csv::StringRecord| {
+        header.iter().position(|h| h == name).with_context(|| format!("no column {name}"))
+    };
+    let header = reader.headers()?.clone();
+    let [event, image, address, low, high] = ["event", "image", "address", "low", "high"]
+        .map(|name| column(name, &header))
+        .into_iter()
+        .collect::<Result<Vec<usize>>>()?[..]
+    else {
+        anyhow::bail!("columns are missing")
+    };
+    let (mut rows, mut inside) = ((0.0, 0.0), (0.0, 0.0));
+    for row in reader.records() {
+        let row = row?;
+        if !row[event].starts_with("instructions") || row[image] != truth.image.0 {
+            continue;
+        }
+        let own = u64::from_str_radix(row[address].trim_start_matches("0x"), 16)?;
+        let ran = truth.executions.get(&own.wrapping_add(truth.image.1)).copied().unwrap_or(0.0);
+        rows = (rows.0 + 1.0, rows.1 + ran);
+        if (row[low].parse::<f64>()?..=row[high].parse()?).contains(&ran) {
+            inside = (inside.0 + 1.0, inside.1 + ran);
+        }
+    }
+    let share = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
+    Ok((share(inside.0, rows.0), share(inside.1, rows.1)))
+}
+
+/// Share of the functions whose true share lies in their interval.
+pub fn functions(report: &Report, truth: &Truth) -> Option<f64> {
+    let event = report.events.iter().find(|e| e.name.starts_with("instructions"))?;
+    let mut ran: BTreeMap<u64, f64> = BTreeMap::new();
+    truth.executions.iter().for_each(|(&at, n)| *ran.entry(truth.function(at)).or_default() += n);
+    let all: f64 = ran.values().sum();
+    let mut rows = (0.0, 0.0);
+    for function in event.functions.iter().filter(|f| f.image == truth.image.0) {
+        let at = truth.function(function.address?.wrapping_add(truth.image.1));
+        let share = ran.get(&at).copied().unwrap_or(0.0) / all;
+        if share >= LEAST_SHARE {
+            let inside = (function.low..=function.high).contains(&share);
+            rows = (rows.0 + 1.0, rows.1 + f64::from(u8::from(inside)));
+        }
+    }
+    (rows.0 > 0.0).then(|| rows.1 / rows.0)
+}
+
+/// Share of the control transfers whose true count lies in the interval of the draws, counting noise included.
+pub fn edges(program: &Program, solved: &Solved, truth: &Truth) -> Option<f64> {
+    let (bias, all) = (truth.image.1, truth.edges.values().sum::<f64>());
+    let mut rows = (0.0, 0.0);
+    for answer in solved.answers.iter().filter(|answer| !answer.draws.is_empty()) {
+        let mut own: BTreeMap<(u64, u64), (f64, Vec<f64>)> = BTreeMap::new();
+        flows(program, answer, &answer.rates, &mut |edge, flow| own.entry(edge).or_default().0 += flow);
+        for draw in &answer.draws {
+            let mut drawn: BTreeMap<(u64, u64), f64> = BTreeMap::new();
+            flows(program, answer, draw, &mut |edge, flow| *drawn.entry(edge).or_default() += flow);
+            drawn.into_iter().for_each(|(edge, flow)| own.entry(edge).or_default().1.push(flow));
+        }
+        let period = answer.model.events[0].period;
+        for ((from, to), (flow, mut draws)) in own {
+            let ran =
+                truth.edges.get(&(from.wrapping_add(bias), to.wrapping_add(bias))).copied().unwrap_or(0.0);
+            if ran >= LEAST_SHARE * all {
+                let counted = Z90 * (flow * period).sqrt();
+                let low = flow - (flow - quantile(&mut draws, 0.05).min(flow)).hypot(counted);
+                let high = flow + (quantile(&mut draws, 0.95).max(flow) - flow).hypot(counted);
+                rows = (rows.0 + 1.0, rows.1 + f64::from(u8::from((low..=high).contains(&ran))));
+            }
+        }
+    }
+    (rows.0 > 0.0).then(|| rows.1 / rows.0)
+}
