@@ -10,7 +10,7 @@ use skidconv::report::Report;
 use skidconv::solve::Solved;
 use skidconv::solve::diagnose::quantile;
 
-use super::estimator::flows;
+use super::transfers::{Edges, flows};
 use super::truth::Truth;
 
 /// 95 % of a normal distribution lie below so many of its deviations.
@@ -75,7 +75,7 @@ pub fn edges(program: &Program, solved: &Solved, truth: &Truth) -> Option<f64> {
         let mut own: BTreeMap<(u64, u64), (f64, Vec<f64>)> = BTreeMap::new();
         flows(program, answer, &answer.rates, &mut |edge, flow| own.entry(edge).or_default().0 += flow);
         for draw in &answer.draws {
-            let mut drawn: BTreeMap<(u64, u64), f64> = BTreeMap::new();
+            let mut drawn = Edges::new();
             flows(program, answer, draw, &mut |edge, flow| *drawn.entry(edge).or_default() += flow);
             drawn.into_iter().for_each(|(edge, flow)| own.entry(edge).or_default().1.push(flow));
         }

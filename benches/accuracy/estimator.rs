@@ -4,18 +4,15 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use skidconv::code::Program;
 use skidconv::options::{Options, Solver};
 use skidconv::perfdata::PerfFile;
 use skidconv::pipeline::run_watched;
 use skidconv::progress::Silent;
-use skidconv::skid::Rates;
-use skidconv::skid::region::{ArmKind, By};
-use skidconv::solve::{Answer, Solved};
 
 use super::cases::Case;
 use super::coverage;
 use super::score::{Scores, distance, levels};
+use super::transfers::{Edges, transfers};
 use super::truth::{Profile, Truth};
 
 /// What is compared.
@@ -40,9 +37,6 @@ pub const ALL: [Estimator; 10] = [
     Estimator::Fix(Solver::Argmin),
     Estimator::Fix(Solver::Gibbs),
 ];
-
-/// Control transfers by the addresses of the binary.
-type Edges = std::collections::BTreeMap<(u64, u64), f64>;
 
 impl Estimator {
     /// Its name.
@@ -129,28 +123,4 @@ pub fn samples(recording: &Path, event: &str) -> Result<(Profile, usize)> {
         }
     }
     Ok((profile, count))
-}
-
-/// How often control goes from each transfer to each target, by the answers' arms and returns.
-fn transfers(program: &Program, solved: &Solved) -> Edges {
-    let mut edges = Edges::new();
-    for answer in &solved.answers {
-        flows(program, answer, &answer.rates, &mut |edge, flow| *edges.entry(edge).or_default() += flow);
-    }
-    edges
-}
-
-/// Visits the control transfers of an answer with how often they are taken at `rates`.
-pub fn flows(program: &Program, answer: &Answer, rates: &Rates, visit: &mut dyn FnMut((u64, u64), f64)) {
-    let region = &answer.model.region;
-    let address = |n: usize| program.place(region.nodes[n].function, region.nodes[n].inst).address;
-    for (from, node) in region.nodes.iter().enumerate().filter(|(_, n)| n.transfers) {
-        for at in region.starts[from]..region.starts[from + 1] {
-            let step = region.steps[at];
-            let over = |arm: usize| matches!(region.arms[arm].kind, ArmKind::Skip { .. });
-            if !matches!(step.by, By::Arm(arm) if over(arm)) {
-                visit((address(from), address(step.to)), rates.blocks[node.block] * rates.steps[at]);
-            }
-        }
-    }
 }

@@ -18,6 +18,7 @@ mod estimator;
 mod readme;
 mod score;
 mod table;
+mod transfers;
 mod truth;
 
 use clap::Parser;

@@ -103,20 +103,28 @@ void _start(void) { int n = 1; for (;;) n = chosen(n); }
 
 #[test]
 fn a_call_through_the_global_offset_table_enters_the_library() {
-    let folder = folder("linked_got");
-    let library =
-        compile(&folder, "libwork.so", "int work(int n) { return n * 3; }", &["-shared", "-fPIC", "-O1"]);
+    let plain = "int work(int n) { return n * 3; }";
+    let chosen = r#"
+static int quick(int n) { return n * 3; }
+static void *choose(void) { return quick; }
+int work(int n) __attribute__((ifunc("choose")));
+"#;
     let source = "int work(int); void _start(void) { int n = 1; for (;;) n = work(n); }";
-    let args = ["-nostdlib", "-O1", "-fno-plt", "-fPIE", "-pie", "-Wl,--no-as-needed", text(&library)];
-    let program = compile(&folder, "program", source, &args);
-    let (program, library) = (Loaded::of(&program, BASE), Loaded::of(&library, BASE + 0x1000_0000));
-    let at = |file: &Loaded, symbol: &str| (file.base + file.symbol(symbol), vec![]);
-    let linked = linked(&[&program, &library], &[at(&program, "_start"), at(&library, "work")]);
-    let call = linked.calls.iter().find(|c| !c.targets.is_empty()).expect("a call that is linked");
-    let caller = &linked.functions[call.caller].1;
-    assert_eq!(caller.range.start, program.symbol("_start"));
-    assert!(matches!(caller.insts[call.inst].flow, Flow::IndirectCall { .. }));
-    assert_eq!(linked.functions[call.targets[0].function].1.range.start, library.symbol("work"));
+    for (name, library, entered) in [("linked_got", plain, "work"), ("linked_got_chosen", chosen, "quick")] {
+        let folder = folder(name);
+        let library = compile(&folder, "libwork.so", library, &["-shared", "-fPIC", "-O1"]);
+        let args = ["-nostdlib", "-O1", "-fno-plt", "-fPIE", "-pie", "-Wl,--no-as-needed", text(&library)];
+        let program = compile(&folder, "program", source, &args);
+        let (program, library) = (Loaded::of(&program, BASE), Loaded::of(&library, BASE + 0x1000_0000));
+        let at = |file: &Loaded, symbol: &str| (file.base + file.symbol(symbol), vec![]);
+        let linked = linked(&[&program, &library], &[at(&program, "_start"), at(&library, entered)]);
+        let call = linked.calls.iter().find(|c| !c.targets.is_empty()).expect("a call that is linked");
+        let caller = &linked.functions[call.caller].1;
+        assert_eq!(caller.range.start, program.symbol("_start"), "{name}");
+        assert!(matches!(caller.insts[call.inst].flow, Flow::IndirectCall { .. }), "{name}");
+        let target = &linked.functions[call.targets[0].function].1;
+        assert_eq!(target.range.start, library.symbol(entered), "{name}");
+    }
 }
 
 /// A function that calls what it is given, and one that calls nothing unknown.
