@@ -1,20 +1,16 @@
 //! How often the truth lies in the 90 % intervals that are told.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use skidconv::code::Program;
-
 use skidconv::report::Report;
-use skidconv::solve::Solved;
-use skidconv::solve::diagnose::quantile;
+use skidconv::solve::{Solved, credible};
 
-use super::transfers::{Edges, flows};
+use super::score::grouped;
+use super::transfers::{Edges, at};
 use super::truth::Truth;
 
-/// 95 % of a normal distribution lie below so many of its deviations.
-const Z90: f64 = 1.645;
 /// Functions and transfers with a smaller share of all executions are not asked after.
 const LEAST_SHARE: f64 = 1e-3;
 
@@ -52,8 +48,7 @@ pub fn instructions(csv: &Path, truth: &Truth) -> Result<(Option<f64>, Option<f6
 /// Share of the functions whose true share lies in their interval.
 pub fn functions(report: &Report, truth: &Truth) -> Option<f64> {
     let event = report.events.iter().find(|e| e.name.starts_with("instructions"))?;
-    let mut ran: BTreeMap<u64, f64> = BTreeMap::new();
-    truth.executions.iter().for_each(|(&at, n)| *ran.entry(truth.function(at)).or_default() += n);
+    let ran = grouped(&truth.executions, |at| truth.function(at));
     let all: f64 = ran.values().sum();
     let mut rows = (0.0, 0.0);
     for function in event.functions.iter().filter(|f| f.image == truth.image.0) {
@@ -72,21 +67,13 @@ pub fn edges(program: &Program, solved: &Solved, truth: &Truth) -> Option<f64> {
     let (bias, all) = (truth.image.1, truth.edges.values().sum::<f64>());
     let mut rows = (0.0, 0.0);
     for answer in solved.answers.iter().filter(|answer| !answer.draws.is_empty()) {
-        let mut own: BTreeMap<(u64, u64), (f64, Vec<f64>)> = BTreeMap::new();
-        flows(program, answer, &answer.rates, &mut |edge, flow| own.entry(edge).or_default().0 += flow);
-        for draw in &answer.draws {
-            let mut drawn = Edges::new();
-            flows(program, answer, draw, &mut |edge, flow| *drawn.entry(edge).or_default() += flow);
-            drawn.into_iter().for_each(|(edge, flow)| own.entry(edge).or_default().1.push(flow));
-        }
-        let period = answer.model.events[0].period;
-        for ((from, to), (flow, mut draws)) in own {
-            let ran =
-                truth.edges.get(&(from.wrapping_add(bias), to.wrapping_add(bias))).copied().unwrap_or(0.0);
+        let drawn: Vec<Edges> = answer.draws.iter().map(|draw| at(program, answer, draw)).collect();
+        for (edge, flow) in at(program, answer, &answer.rates) {
+            let there = (edge.0.wrapping_add(bias), edge.1.wrapping_add(bias));
+            let ran = truth.edges.get(&there).copied().unwrap_or(0.0);
             if ran >= LEAST_SHARE * all {
-                let counted = Z90 * (flow * period).sqrt();
-                let low = flow - (flow - quantile(&mut draws, 0.05).min(flow)).hypot(counted);
-                let high = flow + (quantile(&mut draws, 0.95).max(flow) - flow).hypot(counted);
+                let mut draws: Vec<f64> = drawn.iter().map(|edges| edges[&edge]).collect();
+                let (low, high) = credible(flow, &mut draws, answer.model.events[0].period);
                 rows = (rows.0 + 1.0, rows.1 + f64::from(u8::from((low..=high).contains(&ran))));
             }
         }

@@ -14,22 +14,27 @@ pub type Edges = BTreeMap<(u64, u64), f64>;
 pub fn transfers(program: &Program, solved: &Solved) -> Edges {
     let mut edges = Edges::new();
     for answer in &solved.answers {
-        flows(program, answer, &answer.rates, &mut |edge, flow| *edges.entry(edge).or_default() += flow);
+        for (edge, flow) in at(program, answer, &answer.rates) {
+            *edges.entry(edge).or_default() += flow;
+        }
     }
     edges
 }
 
-/// Visits the control transfers of an answer with how often they are taken at `rates`.
-pub fn flows(program: &Program, answer: &Answer, rates: &Rates, visit: &mut dyn FnMut((u64, u64), f64)) {
+/// The same of one answer, at `rates`.
+pub fn at(program: &Program, answer: &Answer, rates: &Rates) -> Edges {
     let region = &answer.model.region;
     let address = |n: usize| program.place(region.nodes[n].function, region.nodes[n].inst).address;
+    let mut edges = Edges::new();
     for (from, node) in region.nodes.iter().enumerate().filter(|(_, n)| n.transfers) {
         for at in region.starts[from]..region.starts[from + 1] {
             let step = region.steps[at];
             let over = |arm: usize| matches!(region.arms[arm].kind, ArmKind::Skip { .. });
             if !matches!(step.by, By::Arm(arm) if over(arm)) {
-                visit((address(from), address(step.to)), rates.blocks[node.block] * rates.steps[at]);
+                let flow = rates.blocks[node.block] * rates.steps[at];
+                *edges.entry((address(from), address(step.to))).or_default() += flow;
             }
         }
     }
+    edges
 }

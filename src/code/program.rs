@@ -83,10 +83,17 @@ pub struct CallSite {
     pub inst: usize,
     /// It does not come back here: a tail call.
     pub tail: bool,
-    /// The sampled functions it may enter.
+    /// The sampled functions it may enter; where code alone says which, that comes first.
     pub targets: Vec<Target>,
     /// Whether it may enter code outside the program too.
     pub open: bool,
+}
+
+impl CallSite {
+    /// The function that code alone says it enters.
+    fn known(&self) -> Option<FunctionIx> {
+        self.targets.first().filter(|_| !self.open).map(|target| target.function)
+    }
 }
 
 /// For each call, how often it was seen to enter each function, and samples inside.
@@ -118,19 +125,17 @@ impl Program {
         let entries = functions.iter().enumerate().map(entry).collect();
         let mut program = Program { functions, entries, complete: told.complete, ..Program::default() };
         let observed = program.observed(&told.seen);
-        let mut direct = BTreeSet::new();
         for caller in 0..program.functions.len() {
-            for (site, known) in program.sites(caller, linker, &observed) {
-                direct.extend(known);
-                program.calls.push(site);
-            }
+            let sites = program.sites(caller, linker, &observed);
+            program.calls.extend(sites);
         }
+        let direct: BTreeSet<FunctionIx> = program.calls.iter().filter_map(CallSite::known).collect();
         let hidden = told.hidden.iter().filter_map(|&at| program.function_at(at));
         program.hidden = hidden.filter(|f| !direct.contains(f)).collect();
-        let ix = |&((from, to), samples): &((Place, Place), u64)| {
+        let between = |(&(from, to), &samples): (&(Place, Place), &u64)| {
             Some(((program.function_at(from)?, program.function_at(to)?), samples))
         };
-        program.skipped = told.skipped.iter().map(|(k, v)| (*k, *v)).filter_map(|pair| ix(&pair)).collect();
+        program.skipped = told.skipped.iter().filter_map(between).collect();
         if !told.complete {
             program.guess(&told.samples);
         }
@@ -193,13 +198,7 @@ impl Program {
         observed
     }
 
-    /// Calls of a function, each with the function that the code says it enters.
-    fn sites(
-        &self,
-        caller: FunctionIx,
-        linker: &dyn Linker,
-        observed: &Observed,
-    ) -> Vec<(CallSite, Option<FunctionIx>)> {
+    fn sites(&self, caller: FunctionIx, linker: &dyn Linker, observed: &Observed) -> Vec<CallSite> {
         let (space, function) = &self.functions[caller];
         let place = |address: u64| Place { space: *space, address };
         let mut sites = Vec::new();
@@ -230,7 +229,7 @@ impl Program {
                 }
             }
             let open = known.is_none();
-            sites.push((CallSite { caller, inst, tail, targets, open }, known));
+            sites.push(CallSite { caller, inst, tail, targets, open });
         }
         sites
     }

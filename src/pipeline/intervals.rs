@@ -10,8 +10,7 @@ use crate::perfdata::AttrIx;
 use crate::quantile::Z90;
 use crate::report::{Class, Verdict};
 use crate::skid::Rates;
-use crate::solve::Answer;
-use crate::solve::diagnose::quantile;
+use crate::solve::{Answer, credible};
 
 impl Desk<'_> {
     /// Intervals around what was `placed` (weight and samples per node): those of the posterior for retirement events, those
@@ -56,13 +55,13 @@ impl Desk<'_> {
             sums
         };
         let drawn: Vec<BTreeMap<FunctionIx, f64>> = answer.draws.iter().map(summed).collect();
-        let period = answer.model.events[0].period * scale;
-        for (f, own) in summed(&answer.rates).into_iter().filter(|_| !drawn.is_empty()) {
+        if drawn.is_empty() {
+            return;
+        }
+        for (f, own) in summed(&answer.rates) {
             let mut draws: Vec<f64> = drawn.iter().map(|sums| sums[&f]).collect();
-            let (low, high) = (quantile(&mut draws, 0.05).min(own), quantile(&mut draws, 0.95).max(own));
-            let counted = Z90 * (own * period).sqrt();
-            let interval = ((own - (own - low).hypot(counted)).max(0.0), own + (high - own).hypot(counted));
-            correction.functions.insert((event, at(self.program.place(f, 0))), interval);
+            let (low, high) = credible(own, &mut draws, answer.model.events[0].period * scale);
+            correction.functions.insert((event, at(self.program.place(f, 0))), (low.max(0.0), high));
         }
     }
 }
@@ -71,11 +70,19 @@ impl Desk<'_> {
 /// may be those of other places, and it may have run as often as they can mean at most.
 pub(super) fn left(correction: &Correction, attr: AttrIx, count: &Count) -> (f64, f64, Verdict) {
     let (weight, samples) = (count.fixed_weight as f64, count.fixed_samples as f64);
+    let verdict = fallback(correction, attr);
     match correction.events.get(attr.0 as usize).map(|e| e.verdict) {
-        Some(Verdict::Exact) => (weight, weight, Verdict::Exact),
-        None | Some(Verdict::Unchanged) => (weight, weight, Verdict::Unchanged),
-        Some(_) if samples > 0.0 => (0.0, counting(samples, weight / samples).1, Verdict::Unchanged),
-        Some(_) => (0.0, weight, Verdict::Unchanged),
+        None | Some(Verdict::Exact | Verdict::Unchanged) => (weight, weight, verdict),
+        Some(_) if samples > 0.0 => (0.0, counting(samples, weight / samples).1, verdict),
+        Some(_) => (0.0, weight, verdict),
+    }
+}
+
+/// What stands behind places of an event that nothing was found for.
+pub(super) fn fallback(correction: &Correction, attr: AttrIx) -> Verdict {
+    match correction.events.get(attr.0 as usize).map(|e| e.verdict) {
+        Some(Verdict::Exact) => Verdict::Exact,
+        _ => Verdict::Unchanged,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::correct::Correction;
-use super::intervals::left;
+use super::intervals::{fallback, left};
 use super::second::Second;
 use super::survey::Survey;
 use super::tally::{Count, Spot, Tally};
@@ -180,7 +180,7 @@ fn functions(
             Spot::At(at) => correction.intervals.get(&(attr, at)).map(|known| known.2),
             Spot::Bare(_) => None,
         };
-        let verdict = known.unwrap_or_else(|| left(correction, attr, &Count::default()).2);
+        let verdict = known.unwrap_or_else(|| fallback(correction, attr));
         *holding.verdicts.entry(verdict).or_default() += count.fixed_weight;
     }
     let total = total.max(1) as f64;

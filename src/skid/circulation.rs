@@ -30,6 +30,13 @@ pub struct Rates {
     pub steps: Vec<f64>,
 }
 
+impl Rates {
+    /// How often an arm is taken.
+    pub fn taken(&self, region: &Region, arm: usize) -> f64 {
+        self.arms[arm] * self.blocks[region.nodes[region.arms[arm].node].block]
+    }
+}
+
 /// Parameters of a region: branch logits relative to each decision's first arm, then log rates of the roots but the first.
 pub type Logits = [f64];
 

@@ -32,6 +32,12 @@ impl Observation {
     pub fn total(&self) -> f64 {
         self.samples().sum()
     }
+
+    /// Samples per block of `region`, to whose nodes the weights belong.
+    pub fn of_blocks(&self, region: &Region) -> Vec<f64> {
+        let samples: Vec<f64> = self.samples().collect();
+        region.blocks.iter().map(|b| samples[b.nodes.clone()].iter().sum()).collect()
+    }
 }
 
 /// A region and what was seen in it.

@@ -15,12 +15,9 @@ const NONE: f64 = 0.5;
 
 /// One residual for each recursive function, where `period` is that of a sample of executions.
 pub fn residuals(region: &Region, rates: &Rates, period: f64) -> Vec<f64> {
-    let called = |entry: usize| -> f64 {
-        let into = region.arms.iter().enumerate().filter(|(_, arm)| arm.to == Some(entry));
-        into.map(|(ix, arm)| rates.arms[ix] * rates.blocks[region.nodes[arm.node].block]).sum()
-    };
     let residual = |recursion: &Recursion| {
-        let (calls, runs) = (called(recursion.entry) / period, rates.blocks[recursion.entry] / period);
+        let calls: f64 = recursion.calls.iter().map(|&arm| rates.taken(region, arm)).sum();
+        let (calls, runs) = (calls / period, rates.blocks[recursion.entry] / period);
         let off = ((calls + NONE) / (runs + NONE)).ln() / SLACK;
         // calls from outside the region are not seen
         if recursion.open { off.max(0.0) } else { off }

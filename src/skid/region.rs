@@ -131,6 +131,8 @@ pub struct ReturnSite {
 pub struct Recursion {
     /// The function's entry block.
     pub entry: usize,
+    /// Arms that lead there, whether from it or from elsewhere.
+    pub calls: Vec<usize>,
     /// Whether it is called from outside the region, nobody knows how often.
     pub open: bool,
 }

@@ -67,7 +67,7 @@ fn function(region: &Region, arm: usize) -> FunctionIx {
 
 /// One residual for each call of `shared`.
 pub fn residuals(region: &Region, rates: &Rates, shared: &[Shared]) -> Vec<f64> {
-    let taken = |&arm: &usize| rates.arms[arm] * rates.blocks[region.nodes[region.arms[arm].node].block];
+    let taken = |&arm: &usize| rates.taken(region, arm);
     let of = |shared: &Shared| {
         let flows: Vec<f64> = shared.calls.iter().map(|(arms, _)| arms.iter().map(taken).sum()).collect();
         let all = flows.iter().sum::<f64>().max(f64::MIN_POSITIVE);

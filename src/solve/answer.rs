@@ -116,11 +116,17 @@ fn interval(model: &Model, rates: &Rates, draws: &[Rates]) -> (Vec<f64>, Vec<f64
             return (own, own);
         }
         let mut drawn: Vec<f64> = draws.iter().map(|d| d.blocks[b]).collect();
-        let (low, high) = (quantile(&mut drawn, 0.05).min(own), quantile(&mut drawn, 0.95).max(own));
         let sample = model.events[0].period / model.region.blocks[b].nodes.len() as f64;
-        let counted = Z90 * (own * sample).sqrt();
-        let low = own - (own - low).hypot(counted);
-        (if low >= sample { low } else { 0.0 }, own + (high - own).hypot(counted))
+        let (low, high) = credible(own, &mut drawn, sample);
+        (if low >= sample { low } else { 0.0 }, high)
     };
     rates.blocks.iter().enumerate().map(ends).unzip()
+}
+
+/// 90 % interval around `own`, of which `draws` were drawn: their quantiles, and what counting leaves open where a sample stands
+/// for `sample`. Its lower end may be below 0.
+pub fn credible(own: f64, draws: &mut [f64], sample: f64) -> (f64, f64) {
+    let (low, high) = (quantile(draws, 0.05).min(own), quantile(draws, 0.95).max(own));
+    let counted = Z90 * (own * sample).sqrt();
+    (own - (own - low).hypot(counted), own + (high - own).hypot(counted))
 }

@@ -76,8 +76,7 @@ impl<'a> Conservation<'a> {
     pub fn new(model: &'a Model, logits: &[f64], belief: Belief) -> (Conservation<'a>, Vec<f64>) {
         let mut circulation = Circulation::new(&model.region);
         let samples: Vec<f64> = model.counted().samples().collect();
-        let blocks: Vec<f64> =
-            model.region.blocks.iter().map(|b| samples[b.nodes.clone()].iter().sum()).collect();
+        let blocks = model.counted().of_blocks(&model.region);
         let start = start(model, &mut circulation, &blocks, logits);
         let mut expected = model.region.expectation();
         expected.extend(&start[expected.len()..]);

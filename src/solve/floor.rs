@@ -16,8 +16,6 @@ use crate::skid::{Circulation, Rates};
 const DOUBT: f64 = 4.0;
 /// The same where samples stand where they arose: no model stands between them and the answer.
 const EXACT_DOUBT: f64 = 2.0;
-/// How often a draw without a walk is taken half as far.
-const NEARER: i32 = 8;
 /// Draws from a Gaussian approximation.
 pub const DRAWS: usize = 80;
 
@@ -71,9 +69,9 @@ impl Spread {
             .residuals(z)
             .map_or(1.0, |r| 2.0 * value(&r) / (r.len() as f64 - 2.0 * z.len() as f64).max(1.0));
         match Gaussian::at(&mut energy, z) {
-            None => Spread { draws: around(group, z, &[z.to_vec()]), identified: None },
+            None => Spread { draws: walks(group, std::iter::once(&z.to_vec())), identified: None },
             Some(gaussian) => Spread {
-                draws: around(group, z, &gaussian.draws(z, doubt(group) * scatter.max(1.0), DRAWS, seed)),
+                draws: walks(group, gaussian.draws(z, doubt(group) * scatter.max(1.0), DRAWS, seed).iter()),
                 identified: Some(Identified::new(&gaussian.variances(free), belief.prior)),
             },
         }
@@ -89,17 +87,4 @@ pub fn walks<'a>(group: &Group, draws: impl Iterator<Item = &'a Vec<f64>>) -> Ve
     let region = &group.model.region;
     let mut circulation = Circulation::new(region);
     draws.filter_map(|z| circulation.rates(region, z, group.model.total())).collect()
-}
-
-/// The walk at each of `draws` around `z`, drawn nearer where there is none: a recursion that feeds itself more than it is
-/// fed.
-pub fn around(group: &Group, z: &[f64], draws: &[Vec<f64>]) -> Vec<Rates> {
-    let region = &group.model.region;
-    let mut circulation = Circulation::new(region);
-    let walk = |draw: &Vec<f64>| {
-        let nearer =
-            |k: i32| z.iter().zip(draw).map(|(z, d)| z + (d - z) * 0.5f64.powi(k)).collect::<Vec<_>>();
-        (0..NEARER).find_map(|k| circulation.rates(region, &nearer(k), group.model.total()))
-    };
-    draws.iter().filter_map(walk).collect()
 }

@@ -41,13 +41,12 @@ pub fn strays(model: &Model, found: &Rates, before: &Rates) -> Option<String> {
 /// How far executions are from the first event's samples: the energy of their square roots.
 fn distance(model: &Model, rates: &Rates) -> f64 {
     let event = model.counted();
-    let samples: Vec<f64> = event.samples().collect();
-    let off = |(block, runs): (&Block, &f64)| {
+    let runs = model.region.blocks.iter().zip(&rates.blocks);
+    let off = |((block, runs), seen): ((&Block, &f64), f64)| {
         let expected = runs * block.nodes.len() as f64 / event.period;
-        let seen: f64 = samples[block.nodes.clone()].iter().sum();
         2.0 * ((expected + 0.375).sqrt() - (seen + 0.375).sqrt())
     };
-    value(&model.region.blocks.iter().zip(&rates.blocks).map(off).collect::<Vec<f64>>())
+    value(&runs.zip(event.of_blocks(&model.region)).map(off).collect::<Vec<f64>>())
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ mod settle;
 mod timed;
 mod whole;
 
-pub use answer::{Answer, Evidence, Known, Settings, Solved};
+pub use answer::{Answer, Evidence, Known, Settings, Solved, credible};
 pub use group::{Group, prepare};
 pub use identified::Identified;
 pub use solver::Solver;

@@ -1,8 +1,9 @@
 //! The energy of branch probabilities given all that was seen: the negative logarithm of their posterior.
 //!
 //! Residuals are those of the expected reports (variance-stabilised Poisson, widened by a dispersion), of time (head times
-//! within classes, limits of waits, the pace of plain instructions), of the samples of loops, and of the prior, which is
-//! centred on the flow that samples and time agree on best.
+//! within classes, limits of waits, the pace of plain instructions), of the samples of loops, of the calls of recursive
+//! functions, of who called where callchains tell, and of the prior, which is centred on the flow that samples and time agree
+//! on best.
 
 use super::energy::Energy;
 use crate::skid::likelihood::{Observation, Prediction};
@@ -126,8 +127,7 @@ impl<'a> Posterior<'a> {
 /// √(samples + ⅜) per block, whose variance is ¼ (Anscombe, "The transformation of Poisson, binomial and negative-binomial
 /// data", 1948).
 fn settled(region: &Region, event: &Observation) -> Vec<f64> {
-    let samples: Vec<f64> = event.samples().collect();
-    region.blocks.iter().map(|b| (samples[b.nodes.clone()].iter().sum::<f64>() + 0.375).sqrt()).collect()
+    event.of_blocks(region).into_iter().map(|samples| (samples + 0.375).sqrt()).collect()
 }
 
 impl Energy for Posterior<'_> {

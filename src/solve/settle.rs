@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::answer::{Answer, Settings};
 use super::descend::minimise;
 use super::diagnose::{effective_size, split_r_hat};
-use super::floor::{DRAWS, around, doubt, doubts, flow, timed, walks};
+use super::floor::{DRAWS, doubt, doubts, flow, timed, walks};
 use super::gibbs::{Chain, Length, chain};
 use super::group::Group;
 use super::identified::Identified;
@@ -134,7 +134,7 @@ impl Bench<'_> {
         };
         let gaussian = Gaussian::at(&mut posterior, &mode.z);
         let drawn = gaussian.as_ref().map_or_else(Vec::new, |g| g.draws(&mode.z, doubt(group), DRAWS, seed));
-        let mut draws = around(group, &mode.z, &drawn);
+        let mut draws = walks(group, drawn.iter());
         draws.extend(doubts(group, seed));
         let free = group.model.region.freedom();
         let identified = gaussian.map(|g| Identified::new(&g.variances(free), trust.prior));

@@ -87,8 +87,8 @@ void _start(void) { int n = 1; for (;;) n = chosen(n); }
         let args = [&["-nostdlib", "-O1"], &args[..]].concat();
         let program = compile(&folder(&format!("linked_ifunc_{name}")), "program", source, &args);
         let file = Loaded::of(&program, if name == "fixed" { 0 } else { BASE });
-        let at = |symbol: &str, skip: u64| (file.base + file.symbol(symbol) + skip, vec![]);
-        let program = linked(&[&file], &[at("large", 0), at("large", 0), at("_start", 0)]);
+        let at = |symbol: &str| (file.base + file.symbol(symbol), vec![]);
+        let program = linked(&[&file], &["large", "large", "_start"].map(at));
         let start = Place { space: 0, address: file.symbol("_start") };
         let stubs = targets(&program, start);
         assert_eq!(stubs.len(), 1, "{name}");

@@ -183,8 +183,9 @@ impl Region {
             let Some(entry) = arm.to.filter(|&to| components.of[from] == components.of[to]) else { continue };
             arm.again = arm.kind != ArmKind::Edge;
             if arm.again && self.recursions.iter().all(|r| r.entry != entry) {
-                let open = self.roots.contains(&entry);
-                self.recursions.push(Recursion { entry, open });
+                let into = self.arms.iter().enumerate().filter(|(_, arm)| arm.to == Some(entry));
+                let calls = into.map(|(ix, _)| ix).collect();
+                self.recursions.push(Recursion { entry, calls, open: self.roots.contains(&entry) });
             }
         }
         let closed = self.recursions.iter().filter(|r| !r.open).map(|r| r.entry);
