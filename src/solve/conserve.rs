@@ -24,6 +24,8 @@ use crate::skid::{Circulation, Holds, Model, Rates, limits, pace, recursions, sh
 /// How much is believed of what.
 #[derive(Clone, Copy, Debug)]
 pub struct Belief {
+    /// What it puts first.
+    pub name: &'static str,
     /// Variance of a block's samples over Poisson's, if there were no others …
     dispersion: f64,
     /// … and for each other: skid moves a share of all samples, however many they are.
@@ -31,13 +33,20 @@ pub struct Belief {
     /// Standard deviation of the prior on branch logits.
     pub(super) prior: f64,
     /// Whether time counts: that waits have their limits and plain instructions their pace.
-    timed: bool,
+    pub(super) timed: bool,
 }
 
 /// Flow conservation alone.
-pub const FLOW: Belief = Belief { dispersion: 5.0, moved: 0.0, prior: 4.5, timed: false };
+pub const FLOW: Belief =
+    Belief { name: "flow conservation alone", dispersion: 5.0, moved: 0.0, prior: 4.5, timed: false };
 /// Flow conservation and time. Samples count for little inside a loop, for they stand where time was spent.
-pub const TIMED: Belief = Belief { dispersion: 5.0, moved: 0.05, prior: 1.2, timed: true };
+pub const TIMED: Belief =
+    Belief { name: "time before samples", dispersion: 5.0, moved: 0.05, prior: 1.2, timed: true };
+/// The same for recordings whose samples stand nearer to where they arose ([`choose`](super::beliefs::choose)).
+pub const BESIDES: [Belief; 2] = [
+    Belief { name: "samples beside time", moved: 0.02, prior: 2.5, ..TIMED },
+    Belief { name: "samples before time", moved: 0.001, prior: 1.2, ..TIMED },
+];
 
 impl Belief {
     /// Variance of a block's samples over Poisson's, where there are `total`.

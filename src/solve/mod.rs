@@ -37,6 +37,7 @@
 //! Draws of the model of skid alone cover fewer executions than with those of flow and time among them (76 % against 83 %,
 //! when both were narrower).
 
+mod beliefs;
 pub mod energy;
 mod linear;
 pub mod levenberg;

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::answer::{Answer, Settings};
+use super::beliefs::choose;
 use super::descend::minimise;
 use super::diagnose::{effective_size, split_r_hat};
 use super::floor::{DRAWS, doubt, doubts, flow, timed, walks};
@@ -52,15 +53,20 @@ impl Bench<'_> {
         if self.settings.solver == Solver::Ics {
             return self.ics(group, seed);
         }
-        let Some((mut posterior, best)) = self.search(group, near) else {
-            return timed(group, "no flow explains the samples".into(), seed);
-        };
+        self.modelled(group, near, seed).unwrap_or_else(|reason| match choose(group, self.skid) {
+            Some(other) => timed(&other, format!("{reason}; what fits best is {}", other.belief.name), seed),
+            None => timed(group, reason, seed),
+        })
+    }
+
+    /// The answer of the model of skid, or why it is refused.
+    fn modelled(&self, group: &Group, near: &[f64], seed: u64) -> Result<Answer, String> {
+        const NO_FLOW: &str = "no flow explains the samples";
+        let (mut posterior, best) = self.search(group, near).ok_or(NO_FLOW)?;
         let (found, before) = (posterior.predict(&best.z), posterior.predict(group.start()));
-        let (Some(found), Some(before)) = (found, before) else {
-            return timed(group, "no flow explains the samples".into(), seed);
-        };
+        let (found, before) = found.zip(before).ok_or(NO_FLOW)?;
         if let Some(reason) = gate::refuse(&posterior, &found, &before) {
-            return timed(group, reason, seed);
+            return Err(reason);
         }
         let trust = posterior.trust;
         let sampled = match self.settings.solver {
@@ -69,8 +75,8 @@ impl Bench<'_> {
         };
         let answer = sampled.unwrap_or_else(|reason| self.mode(group, trust, &best, reason, seed));
         match gate::strays(&group.model, &answer.rates, &before.rates) {
-            Some(reason) => timed(group, reason, seed),
-            None => answer,
+            Some(reason) => Err(reason),
+            None => Ok(answer),
         }
     }
 
