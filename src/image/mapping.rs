@@ -14,7 +14,7 @@ pub struct When {
 /// A moment that compares: the time, then the place in the file.
 pub(super) type Moment = (u64, u64);
 
-/// Which mapping of [`AddressSpaces`].
+/// Which mapping of [`AddressSpaces`](super::space::AddressSpaces).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MappingIx(pub u32);
 
