@@ -6,8 +6,8 @@
 //! that leaves the samples for its sake only, while neither time nor the kernel gain by it, is what this is there to refuse.
 //!
 //! Where the model of skid is refused, its kernel still tells flows apart. Block distance .0638 → .0580 over 44 recordings,
-//! .0306 → .0296 over five programs, .0828 → .0753 over 26 that nothing was chosen by; with flow conservation alone to choose
-//! from .0600, .0306 and .0799. Time's part may weigh .5 to 1.3 times what it does. Refuted: the kernel's part alone (.0635,
+//! .0306 → .0296 over five programs, .0828 → .0753 over 26 others; but the two beliefs besides were picked out of fifteen by
+//! these same recordings. With flow conservation alone to choose from, it is .0600, .0306 and .0799. Time's part may weigh .5 to 1.3 times what it does. Refuted: the kernel's part alone (.0635,
 //! .0565 and .0952), searches of the model of skid begun from the flow chosen (.0582, .0296 and .0753), and a choice before
 //! them, for the file's skid as well (.0615, .0321 and .0757). The best of sixteen flows for each recording would be .0456,
 //! .0231 and .0614.
