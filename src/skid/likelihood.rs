@@ -5,6 +5,7 @@ use super::hold::{Holds, Reporting, TimeSamples};
 use super::kernel::{Kernel, Origin, Skid, Walk};
 use super::region::Region;
 use super::shares::Shared;
+use super::{limits, pace};
 
 /// Share of samples that may stand anywhere: stray addresses must not make a good path impossible.
 const STRAY: f64 = 0.005;
@@ -82,6 +83,15 @@ impl Model {
     /// Executions and walk at parameters `z`; `None` where they admit no flow.
     pub fn rates(&self, z: &[f64]) -> Option<Rates> {
         Circulation::new(&self.region).rates(&self.region, z, self.total())
+    }
+
+    /// What time has against `rates` that wait for `holds`, as residuals: waits beyond their limits, then blocks whose pace is
+    /// unlike the usual; none where no time was observed.
+    pub fn timing(&self, rates: &Rates, holds: &Holds) -> Vec<f64> {
+        let Some(time) = &self.time else { return Vec::new() };
+        let mut residuals = limits::residuals(&self.region, rates, holds, time.period);
+        residuals.extend(pace::residuals(&self.region, &self.ideal, rates, holds, time.period));
+        residuals
     }
 
     /// Expected reports for parameters `z`; `None` where they admit no flow.

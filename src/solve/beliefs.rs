@@ -7,17 +7,17 @@
 //!
 //! Where the model of skid is refused, its kernel still tells flows apart. Block distance .0638 → .0580 over 44 recordings,
 //! .0306 → .0296 over five programs, .0828 → .0753 over 26 others; but the two beliefs besides were picked out of fifteen by
-//! these same recordings. With flow conservation alone to choose from, it is .0600, .0306 and .0799. Time's part may weigh .5 to 1.3 times what it does. Refuted: the kernel's part alone (.0635,
-//! .0565 and .0952), searches of the model of skid begun from the flow chosen (.0582, .0296 and .0753), and a choice before
-//! them, for the file's skid as well (.0615, .0321 and .0757). The best of sixteen flows for each recording would be .0456,
-//! .0231 and .0614.
+//! these same recordings. With flow conservation alone to choose from, it is .0600, .0306 and .0799. Time's part may weigh .5 to
+//! 1.3 times what it does. Refuted: the kernel's part alone (.0635, .0565 and .0952), searches of the model of skid begun from
+//! the flow chosen (.0582, .0296 and .0753), and a choice before them, for the file's skid as well (.0615, .0321 and .0757).
+//! The best of sixteen flows for each recording would be .0456, .0231 and .0614.
 
-use super::conserve::{BESIDES, Belief, FLOW, conserve};
+use super::conserve::{BESIDES, Belief, FLOW, TIMED, conserve};
 use super::energy::value;
 use super::group::Group;
 use super::posterior::{Posterior, Trust};
 use super::whole::TRUST;
-use crate::skid::{Skid, limits, pace};
+use crate::skid::Skid;
 
 /// Log-likelihood that another flow must gain.
 const LEAST_GAIN: f64 = 2.0;
@@ -34,17 +34,20 @@ struct Candidate {
     time: f64,
 }
 
-/// `group` with the flow that is likeliest under `skid`; `None` if that is the one it has.
-pub fn choose(group: &Group, skid: &Skid) -> Option<Group> {
-    let timed = judge(group, skid, group.timed.clone()?, group.belief)?;
+/// Parameters of the flow of `group` that is likeliest under `skid`, and what was believed to find it; `None` if that is the
+/// flow that samples and time agree on.
+pub fn choose(group: &Group, skid: &Skid) -> Option<(Vec<f64>, Belief)> {
+    let plain = Trust { dispersion: 1.0, ..TRUST };
+    let mut posterior = Posterior::new(&group.model, group.start(), skid.clone(), plain);
+    let timed = judge(&mut posterior, group.timed.clone()?, TIMED)?;
     let besides: Vec<Candidate> =
-        flows(group).filter_map(|(z, belief)| judge(group, skid, z, belief)).collect();
+        flows(group).filter_map(|(z, belief)| judge(&mut posterior, z, belief)).collect();
     let dispersion =
         besides.iter().map(|c| c.dispersion).fold(timed.dispersion, f64::min).max(TRUST.dispersion);
     let energy = |c: &Candidate| c.misfit / dispersion + c.time;
     let best = besides.into_iter().min_by(|a, b| energy(a).total_cmp(&energy(b)));
     let best = best.filter(|best| energy(&timed) - energy(best) > LEAST_GAIN)?;
-    Some(Group { timed: Some(best.z), belief: best.belief, ..group.clone() })
+    Some((best.z, best.belief))
 }
 
 /// The flows that are looked at besides.
@@ -54,22 +57,16 @@ fn flows(group: &Group) -> impl Iterator<Item = (Vec<f64>, Belief)> {
     BESIDES.into_iter().filter_map(found).chain([(group.flow.clone(), FLOW)])
 }
 
-fn judge(group: &Group, skid: &Skid, z: Vec<f64>, belief: Belief) -> Option<Candidate> {
-    let model = &group.model;
-    let period = model.time.as_ref()?.period;
-    let plain = Trust { dispersion: 1.0, ..TRUST };
-    let mut posterior = Posterior::new(model, group.start(), skid.clone(), plain);
+fn judge(posterior: &mut Posterior<'_>, z: Vec<f64>, belief: Belief) -> Option<Candidate> {
     let found = posterior.predict(&z)?;
-    let (rates, holds) = (&found.rates, &found.holds);
-    let time = value(&limits::residuals(&model.region, rates, holds, period))
-        + value(&pace::residuals(&model.region, &model.ideal, rates, holds, period));
-    let misfit = value(&posterior.misfits(&found, skid));
-    Some(Candidate { z, belief, misfit, dispersion: model.dispersion(&found, skid), time })
+    let time = value(&posterior.model.timing(&found.rates, &found.holds));
+    let misfit = value(&posterior.misfits(&found, &posterior.skid));
+    let dispersion = posterior.model.dispersion(&found, &posterior.skid);
+    Some(Candidate { z, belief, misfit, dispersion, time })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::conserve::TIMED;
     use super::*;
     use crate::code::testing::{Bytes, NoStubs};
     use crate::code::{Program, Told, explore};
@@ -95,14 +92,15 @@ mod tests {
         let at = |p: f64| vec![(p / (1.0 - p)).ln(), 7.0];
         let (flow, timed) = (at(0.5), at(skipped));
         let rates = model.rates(&flow).expect("a flow");
-        Group { functions: vec![0], model, flow, rates, timed: Some(timed), belief: TIMED }
+        Group { functions: vec![0], model, flow, rates, timed: Some(timed) }
     }
 
     #[test]
     fn a_flow_that_all_samples_speak_against_is_left() {
-        let chosen = choose(&group(0.9), &Skid::fixed(1.0, 1.0, 1.0)).expect("another flow");
-        assert_ne!(chosen.belief.name, TIMED.name);
-        let rates = chosen.model.rates(chosen.start()).expect("a flow");
+        let group = group(0.9);
+        let (z, belief) = choose(&group, &Skid::fixed(1.0, 1.0, 1.0)).expect("another flow");
+        assert_ne!(belief.name, TIMED.name);
+        let rates = group.model.rates(&z).expect("a flow");
         let runs: Vec<f64> = rates.blocks.iter().map(|runs| runs / rates.blocks[0]).collect();
         assert!((runs[1] - 0.5).abs() < 0.1, "{runs:?}");
     }

@@ -19,7 +19,7 @@ use super::energy::Energy;
 use super::levenberg::descend;
 use crate::skid::hold::TimeSamples;
 use crate::skid::nests::Nests;
-use crate::skid::{Circulation, Holds, Model, Rates, limits, pace, recursions, shares};
+use crate::skid::{Circulation, Holds, Model, Rates, recursions, shares};
 
 /// How much is believed of what.
 #[derive(Clone, Copy, Debug)]
@@ -111,9 +111,7 @@ impl Conservation<'_> {
         let events = self.model.total() / self.total;
         rates.blocks.iter_mut().for_each(|e| *e *= events);
         let holds = Holds::measure(region, &rates, Some(time), self.model.reporting);
-        let mut residuals = limits::residuals(region, &rates, &holds, time.period);
-        residuals.extend(pace::residuals(region, &self.model.ideal, &rates, &holds, time.period));
-        residuals
+        self.model.timing(&rates, &holds)
     }
 }
 

@@ -3,7 +3,7 @@
 //! They are what is asked for, or where a group stays on which the model of skid is not tried or not believed.
 
 use super::answer::Answer;
-use super::conserve::{Belief, Conservation, FLOW};
+use super::conserve::{Belief, Conservation, FLOW, TIMED};
 use super::energy::{Energy, value};
 use super::group::Group;
 use super::identified::Identified;
@@ -37,13 +37,17 @@ pub fn flow(group: &Group, reason: String, seed: u64) -> Answer {
 
 /// The answer of flow conservation and time, or where no time was observed, of flow conservation.
 pub fn timed(group: &Group, reason: String, seed: u64) -> Answer {
-    let found = group.timed.as_ref().and_then(|z| Some((z, group.model.rates(z)?)));
-    match found {
-        Some((z, rates)) => {
-            let belief = group.belief;
-            let solver = if belief.timed { Solver::Timed } else { Solver::Flow };
-            Spread::of(group, z, belief, seed).answer(group, rates, solver, reason)
-        }
+    match &group.timed {
+        Some(z) => under(group, z, TIMED, reason, seed),
+        None => flow(group, reason, seed),
+    }
+}
+
+/// The answer of the flow at `z`, found under `belief`.
+pub fn under(group: &Group, z: &[f64], belief: Belief, reason: String, seed: u64) -> Answer {
+    let solver = if belief.timed { Solver::Timed } else { Solver::Flow };
+    match group.model.rates(z) {
+        Some(rates) => Spread::of(group, z, belief, seed).answer(group, rates, solver, reason),
         None => flow(group, reason, seed),
     }
 }
@@ -52,7 +56,7 @@ pub fn timed(group: &Group, reason: String, seed: u64) -> Answer {
 /// An answer under a model of skid has them among its own, for the model may be wrong.
 pub fn doubts(group: &Group, seed: u64) -> Vec<Rates> {
     match &group.timed {
-        Some(z) => Spread::of(group, z, group.belief, seed).draws,
+        Some(z) => Spread::of(group, z, TIMED, seed).draws,
         None => Spread::of(group, &group.flow, FLOW, seed).draws,
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::answer::Evidence;
-use super::conserve::{Belief, FLOW, TIMED, conserve};
+use super::conserve::{FLOW, conserve};
 use super::solver::Solver;
 use super::timed::{strain, timed};
 use crate::code::{FunctionIx, Program};
@@ -35,8 +35,6 @@ pub struct Group {
     pub rates: Rates,
     /// Parameters of the flow that the samples and time agree on best, where they are wanted and time was observed.
     pub timed: Option<Vec<f64>>,
-    /// How far samples are believed in `timed`.
-    pub belief: Belief,
 }
 
 impl Group {
@@ -108,7 +106,7 @@ impl Workshop<'_> {
         let free = model.region.freedom();
         let observed = model.time.is_some() && self.solver.uses_time();
         let timed = if observed { timed(&mut model, &flow[..free], &rates) } else { None };
-        Some(Group { functions, model, flow, rates, timed, belief: TIMED })
+        Some(Group { functions, model, flow, rates, timed })
     }
 
     fn model(&self, functions: &[FunctionIx], keep: &dyn Fn(FunctionIx, usize) -> bool) -> Model {

@@ -9,7 +9,7 @@ use super::energy::Energy;
 use crate::skid::likelihood::{Observation, Prediction};
 use crate::skid::nests::Nests;
 use crate::skid::region::Region;
-use crate::skid::{Circulation, Kernel, Model, Skid, limits, pace, recursions, shares};
+use crate::skid::{Circulation, Kernel, Model, Skid, recursions, shares};
 
 /// How strongly each kind of evidence speaks.
 #[derive(Clone, Copy, Debug)]
@@ -92,8 +92,7 @@ impl<'a> Posterior<'a> {
         if let Some(time) = &self.model.time {
             let (rates, holds) = (&prediction.rates, &prediction.holds);
             residuals.extend(holds.deviations(region, rates, time.period, self.trust.spread));
-            residuals.extend(limits::residuals(region, rates, holds, time.period));
-            residuals.extend(pace::residuals(region, &self.model.ideal, rates, holds, time.period));
+            residuals.extend(self.model.timing(rates, holds));
         }
         let period = self.model.events[0].period;
         residuals.extend(self.nests.residuals(region, &prediction.rates, period));

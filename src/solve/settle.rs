@@ -6,7 +6,7 @@ use super::answer::{Answer, Settings};
 use super::beliefs::choose;
 use super::descend::minimise;
 use super::diagnose::{effective_size, split_r_hat};
-use super::floor::{DRAWS, doubt, doubts, flow, timed, walks};
+use super::floor::{DRAWS, doubt, doubts, flow, timed, under, walks};
 use super::gibbs::{Chain, Length, chain};
 use super::group::Group;
 use super::identified::Identified;
@@ -54,7 +54,9 @@ impl Bench<'_> {
             return self.ics(group, seed);
         }
         self.modelled(group, near, seed).unwrap_or_else(|reason| match choose(group, self.skid) {
-            Some(other) => timed(&other, format!("{reason}; what fits best is {}", other.belief.name), seed),
+            Some((z, belief)) => {
+                under(group, &z, belief, format!("{reason}; what fits best is {}", belief.name), seed)
+            }
             None => timed(group, reason, seed),
         })
     }
