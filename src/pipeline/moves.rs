@@ -106,7 +106,7 @@ fn waits(answer: &Answer) -> Holds {
     match model.events.iter().find(|event| !event.exact).filter(|_| model.time.is_none()) {
         None => answer.holds.clone(),
         Some(event) => {
-            let time = TimeSamples { cycles: event.weight.clone(), period: event.period };
+            let time = TimeSamples { cycles: event.weight.clone(), period: event.period, exact: false };
             Holds::measure(&model.region, &answer.rates, Some(&time), model.reporting)
         }
     }

@@ -54,7 +54,9 @@ fn model(model: &Model) -> String {
         None => "",
     };
     let measured = if model.measured { ", sought around what was measured on such a processor" } else { "" };
-    format!("skid {:.1} cycles{}{late}{measured}", model.skid_cycles, interval.unwrap_or_default())
+    let in_order = if model.in_order { "; the processor seems to issue in order" } else { "" };
+    let interval = interval.unwrap_or_default();
+    format!("skid {:.1} cycles{interval}{late}{measured}{in_order}", model.skid_cycles)
 }
 
 fn event(event: &EventReport, corrected: bool, style: &Style) -> String {

@@ -60,7 +60,7 @@ pub fn model(
     let mut region = Region::build(program, classes, functions, keep);
     region.nodes.iter_mut().for_each(|n| n.fused &= reporting::fuses(program, reporting, n));
     let events = retired.iter().map(|e| observation(&region, e)).collect();
-    let time = time.map(|t| TimeSamples { cycles: t.at(&region), period: t.period });
+    let time = time.map(|t| TimeSamples { cycles: t.at(&region), period: t.period, exact: t.exact });
     let ideal = vec![1.0 / f64::from(WIDTH); region.nodes.len()];
     let shared = shared(program, &region);
     Model { region, events, time, reporting, ideal, shared }

@@ -3,36 +3,46 @@
 //! In: the instructions of a region, one after the other, and for how long each stalls. Out: the cycles for which each is
 //! waited for. An instruction starts when its operands are there, any number of them at once; so many are fetched in a cycle,
 //! so many are in flight, and so many retire, in order. Loads find their data in the first cache, or in the store that wrote
-//! it there. It knows no ports, caches or predictors: what these cost comes as stalls.
+//! it there. On cores that issue in order an instruction starts only when all before it have, and leaves with that; one access
+//! to memory starts in a cycle. It knows no ports, caches or predictors: what these cost comes as stalls.
 
 use std::collections::VecDeque;
 
 use super::classes::LOAD;
+use super::places::{Place, Places};
 use super::region::Node;
-use crate::code::{Address, Kind, Registers};
+use crate::code::Kind;
 
 /// Instructions that are fetched, and that retire, in a cycle: 4 from Core 2 to Skylake and Zen 2, 5 to 8 since.
 pub const WIDTH: u32 = 4;
+/// Instructions that issue in a cycle where they do so in order: 2 on Atoms before Silvermont, Pentiums and Knights Corner.
+const WIDTH_IN_ORDER: u32 = 2;
 /// Instructions in flight: 168 (Haswell: 192) to 224 on the cores of these years.
 const WINDOW: usize = 192;
 /// Stores that later loads may read.
-const STORES: usize = 16;
+const STORES: usize = 32;
 
 /// The state of the core.
 pub struct Core {
+    /// Instructions start one after the other: what lacks an operand stops all behind it.
+    in_order: bool,
     /// When each register's value is there.
     ready: [u64; 64],
+    places: Places,
     /// Stores in flight, and when their data is there.
-    stores: VecDeque<(Address, u64)>,
+    stores: VecDeque<(Place, u64)>,
     /// When those in flight retired.
     retired: VecDeque<u64>,
     fetched: Slot,
     left: Slot,
+    /// When memory was last read or written.
+    accessed: u64,
 }
 
 /// A cycle, and the instructions that went by in it.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Slot {
+    width: u32,
     cycle: u64,
     taken: u32,
 }
@@ -41,64 +51,83 @@ impl Slot {
     /// Lets one go by, in `cycle` at the earliest.
     fn pass(&mut self, cycle: u64) {
         if cycle > self.cycle {
-            *self = Slot { cycle, taken: 0 };
-        } else if self.taken >= WIDTH {
-            *self = Slot { cycle: self.cycle + 1, taken: 0 };
+            (self.cycle, self.taken) = (cycle, 0);
+        } else if self.taken >= self.width {
+            (self.cycle, self.taken) = (self.cycle + 1, 0);
         }
         self.taken += 1;
     }
 }
 
-impl Default for Core {
-    fn default() -> Core {
+impl Core {
+    /// A core at rest.
+    pub fn new(in_order: bool) -> Core {
+        let slot = Slot { width: if in_order { WIDTH_IN_ORDER } else { WIDTH }, cycle: 0, taken: 0 };
         Core {
+            in_order,
             ready: [0; 64],
+            places: Places::default(),
             stores: VecDeque::new(),
             retired: VecDeque::new(),
-            fetched: Slot::default(),
-            left: Slot::default(),
+            fetched: slot,
+            left: slot,
+            accessed: 0,
         }
     }
-}
 
-impl Core {
     /// Lets `node` through, which stalls for `stall` cycles: those for which it is at the head of the queue.
     pub fn retire(&mut self, node: &Node, stall: u64) -> u64 {
         let before = self.left.cycle;
-        if !node.fused {
+        if self.in_order {
+            self.issue(node, stall);
+        } else if !node.fused {
             let refilled = if node.chosen && stall > 0 { before.max(self.fetched.cycle) + stall } else { 0 };
             let full = if self.retired.len() == WINDOW { self.retired.pop_front() } else { None };
             self.fetched.pass(refilled.max(full.unwrap_or(0)));
-            let end = self.execute(node, if node.chosen { 0 } else { stall });
+            let start = self.operands(node, self.fetched.cycle + 1);
+            let end = start + latency(node) + if node.chosen { 0 } else { stall };
+            self.write(node, end);
             self.left.pass(end + 1);
             self.retired.push_back(self.left.cycle);
         }
         self.left.cycle - before
     }
 
-    /// When `node`'s results are there.
-    fn execute(&mut self, node: &Node, stall: u64) -> u64 {
-        let operands = &node.operands;
-        let mut start = self.fetched.cycle + 1;
-        operands.reads.numbers().for_each(|r| start = start.max(self.ready[r]));
-        if node.loads {
-            let written = operands.memory.and_then(|m| self.stores.iter().find(|s| s.0 == m));
-            start = start.max(written.map_or(0, |s| s.1));
+    /// Lets `node` start once all before it have, and leave with that; memory takes one access in a cycle.
+    fn issue(&mut self, node: &Node, stall: u64) {
+        let mut start = self.operands(node, self.left.cycle + stall);
+        let accesses = node.loads || node.stores;
+        if accesses && start <= self.accessed {
+            start = self.accessed + 1;
         }
-        let end = start + latency(node) + stall;
+        self.left.pass(start);
+        if accesses {
+            self.accessed = self.left.cycle;
+        }
+        self.write(node, self.left.cycle + latency(node));
+    }
+
+    /// When `node`'s operands are there, `at` the earliest.
+    fn operands(&self, node: &Node, mut at: u64) -> u64 {
+        node.operands.reads.numbers().for_each(|r| at = at.max(self.ready[r]));
+        let place = node.operands.memory.and_then(|address| self.places.of(address));
+        let written = place.filter(|_| node.loads).and_then(|p| self.stores.iter().find(|s| s.0 == p));
+        at.max(written.map_or(0, |s| s.1))
+    }
+
+    /// Has `node`'s results there at `end`.
+    fn write(&mut self, node: &Node, end: u64) {
+        let operands = &node.operands;
         operands.writes.numbers().for_each(|r| self.ready[r] = end);
-        self.stores.retain(|(address, _)| {
-            let made = |r: u8| operands.writes.0 & Registers::general(r).0 != 0;
-            !(address.base.is_some_and(made) || address.index.is_some_and(|(r, _)| made(r)))
-        });
-        if let Some(memory) = operands.memory.filter(|_| node.stores) {
-            self.stores.retain(|s| s.0 != memory);
+        let place = operands.memory.and_then(|address| self.places.of(address));
+        self.places.run(operands);
+        if let Some(place) = place.filter(|_| node.stores) {
+            self.stores.retain(|s| s.0 != place);
             if self.stores.len() == STORES {
                 self.stores.pop_front();
             }
-            self.stores.push_back((memory, end));
+            self.stores.push_back((place, end));
         }
-        end
     }
 }
 

@@ -9,8 +9,8 @@ use super::circulation::Rates;
 use super::region::Region;
 use super::waits;
 
-/// What a file says about the address that an interrupt reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a file says about the processor: which address an interrupt reports, and how instructions issue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reporting {
     /// The instruction after the one waited for is reported.
     pub late: bool,
@@ -18,6 +18,8 @@ pub struct Reporting {
     pub fused: bool,
     /// Also where it compares memory with a constant.
     pub fused_constants: bool,
+    /// Instructions issue in order: what lacks an operand stops all behind it.
+    pub in_order: bool,
 }
 
 /// Head times.
@@ -36,6 +38,8 @@ pub struct TimeSamples {
     pub cycles: Vec<f64>,
     /// Mean period.
     pub period: f64,
+    /// They stand on what was waited for, whichever address late interrupts report.
+    pub exact: bool,
 }
 
 /// Pseudo-samples that a class's mean head time counts as.
@@ -54,7 +58,8 @@ impl Holds {
                 Holds { waited: Vec::new(), mean: region.nodes.iter().map(|n| typical(n.latency)).collect() }
             }
             Some(time) => {
-                let waited = waits::waited(region, rates, &time.cycles, reporting);
+                let late = reporting.late && !time.exact;
+                let waited = waits::waited(region, rates, &time.cycles, Reporting { late, ..reporting });
                 let mean = shrunk(region, rates, &waited, time.period);
                 Holds { waited, mean }
             }

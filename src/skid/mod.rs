@@ -23,6 +23,7 @@ pub mod limits;
 pub mod nests;
 pub mod operands;
 pub mod pace;
+mod places;
 pub mod recursions;
 pub mod region;
 pub mod reporting;

@@ -1,6 +1,6 @@
 //! What an instruction waits for, and what waits for it.
 
-use crate::code::{Address, Inst, Kind, Registers};
+use crate::code::{Address, Effect, Inst, Kind, Number, Registers};
 
 /// Values that pass from one instruction to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -9,15 +9,39 @@ pub struct Operands {
     pub reads: Registers,
     /// Registers whose values it makes.
     pub writes: Registers,
-    /// Its memory operand.
+    /// Its memory operand; a push and a pop have theirs on the stack.
     pub memory: Option<Address>,
+    /// The register that is then another one plus a constant.
+    pub sum: Option<Sum>,
 }
+
+/// `to ← from + added`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sum {
+    /// General register written.
+    pub to: u8,
+    /// General register read.
+    pub from: u8,
+    /// Constant.
+    pub added: i64,
+}
+
+const STACK: u8 = 4;
+/// Bytes of a push; 32-bit code has 4, but pops them again as well.
+const WORD: i64 = 8;
 
 impl Operands {
     /// Those of `inst`. Pushes, pops, calls and returns do not wait for the stack pointer, which cores keep track of where
     /// they decode; nor does an exclusive or of a register with itself for its value, nor a load for what it overwrites.
     pub fn of(inst: &Inst) -> Operands {
-        let mut operands = Operands { reads: inst.reads, writes: inst.writes, memory: inst.memory };
+        let mut operands =
+            Operands { reads: inst.reads, writes: inst.writes, memory: inst.memory, sum: sum(inst) };
+        let on_stack = |disp| Some(Address { base: Some(STACK), disp, ..Address::default() });
+        match (&*inst.mnemonic, inst.memory) {
+            ("push", None) => operands.memory = on_stack(-WORD),
+            ("pop", None) => operands.memory = on_stack(0),
+            _ => {}
+        }
         let implicit = inst.memory.is_none() && (inst.loads || inst.stores);
         if implicit || matches!(inst.kind, Kind::Call | Kind::Return) {
             operands.reads = operands.reads.without(Registers::STACK);
@@ -33,6 +57,25 @@ impl Operands {
             operands.reads = general(from.base).or(general(from.index.map(|i| i.0)));
         }
         operands
+    }
+}
+
+/// The register that `inst` leaves as another one plus a constant.
+fn sum(inst: &Inst) -> Option<Sum> {
+    let stack = |added| Some(Sum { to: STACK, from: STACK, added });
+    match (&*inst.mnemonic, inst.effect, inst.memory) {
+        ("push", ..) => stack(-WORD),
+        ("pop", ..) => stack(WORD),
+        ("mov" | "movsxd", Effect::Copy { to: Number::Register(to), from: Number::Register(from) }, _) => {
+            Some(Sum { to, from, added: 0 })
+        }
+        (_, Effect::Add { to: Number::Register(to), from: Number::Constant(by), minus }, _) => {
+            Some(Sum { to, from: to, added: if minus { by.wrapping_neg() } else { by } })
+        }
+        (_, Effect::Lea { to }, Some(Address { base: Some(from), index: None, disp, opaque: false })) => {
+            Some(Sum { to, from, added: disp })
+        }
+        _ => None,
     }
 }
 

@@ -39,13 +39,25 @@ pub struct Verdict {
     pub doubtful: bool,
 }
 
+impl Verdict {
+    /// What it may be instead. Cores that issue in order (Atoms before Silvermont, Knights Corner) do not fuse a compare with its
+    /// branch, and what they wait for has not begun when an interrupt comes, so that it is what is reported.
+    pub fn others(&self) -> Vec<Reporting> {
+        let Verdict { reporting, doubtful } = *self;
+        let flipped = doubtful.then_some(Reporting { late: !reporting.late, ..reporting });
+        let in_order = Reporting { late: false, in_order: true, ..reporting };
+        flipped.into_iter().chain((!reporting.fused).then_some(in_order)).collect()
+    }
+}
+
 /// How the file's interrupts report, from the samples of its `time` event and of all its `events`. Without evidence it is
 /// what is `known` of the processor; or else the address is taken to be late, which it is on most.
 pub fn decide(program: &Program, time: Option<&Folded>, events: &[&Folded], known: Option<bool>) -> Verdict {
     let seen = time.and_then(|t| is_late(program, t));
     let late = seen.map(|(late, _)| late).or(known).unwrap_or(true);
     let fused = is_fused(program, events);
-    let reporting = Reporting { late, fused, fused_constants: fused && are_constants_fused(program, events) };
+    let fused_constants = fused && are_constants_fused(program, events);
+    let reporting = Reporting { late, fused, fused_constants, in_order: false };
     Verdict { reporting, doubtful: seen.is_some_and(|(_, doubtful)| doubtful) }
 }
 
@@ -215,6 +227,18 @@ mod tests {
         ];
         assert!(decided(&code, &[1.0, 90.0, 1.0, 1.0, 1.0, 1.0, 1.0]).late);
         assert!(!decided(&code, &[1.0, 90.0, 1.0, 1.0, 1.0, 90.0, 1.0]).late);
+    }
+
+    #[test]
+    fn what_fuses_does_not_issue_in_order() {
+        let fused = Reporting { late: true, fused: true, ..Reporting::default() };
+        let apart = Reporting { fused: false, ..fused };
+        let of = |reporting, doubtful| Verdict { reporting, doubtful }.others();
+        assert_eq!(of(fused, false), []);
+        assert_eq!(of(fused, true), [Reporting { late: false, ..fused }]);
+        let in_order = Reporting { late: false, in_order: true, ..apart };
+        assert_eq!(of(apart, false), [in_order]);
+        assert_eq!(of(apart, true), [Reporting { late: false, ..apart }, in_order]);
     }
 
     #[test]

@@ -94,8 +94,9 @@ mod tests {
     use super::*;
     use crate::code::testing::{Bytes, NoStubs};
     use crate::code::{Program, explore};
-    use crate::skid::Circulation;
     use crate::skid::classes::Classes;
+    use crate::skid::hold::TimeSamples;
+    use crate::skid::{Circulation, Holds};
 
     #[test]
     fn time_behind_a_merge_is_that_of_the_way_that_is_waited_for() {
@@ -110,11 +111,15 @@ mod tests {
         let mut reported = vec![0.0; region.nodes.len()];
         let runs = rates.blocks[region.nodes[2].block];
         (reported[3], reported[4]) = (15.0 * runs, 15.0 * runs);
-        let reporting = Reporting { late: true, fused: false, fused_constants: false };
+        let reporting = Reporting { late: true, ..Reporting::default() };
         let found = waited(&region, &rates, &reported, reporting);
         assert!((found.iter().sum::<f64>() - 30.0 * runs).abs() < 1e-6 * runs);
         // shares in proportion to flow alone would leave a quarter with mov
         assert!(found[2] > 27.0 * runs && found[3] < 3.0 * runs, "{found:?}");
+        // precise samples of time stand where was waited, whatever late ones do
+        let time = |exact| TimeSamples { cycles: reported.clone(), period: 1.0, exact };
+        let of = |exact| Holds::measure(&region, &rates, Some(&time(exact)), reporting).waited;
+        assert_eq!((of(true), of(false)), (reported.clone(), found));
         let on_it = waited(&region, &rates, &reported, Reporting { late: false, ..reporting });
         assert_eq!(on_it, reported);
     }

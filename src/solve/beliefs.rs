@@ -85,7 +85,7 @@ mod tests {
         let weight: std::collections::BTreeMap<_, _> =
             samples.iter().enumerate().map(|(inst, n)| ((0, inst), 1000.0 * n)).collect();
         let folded = Folded { weight, period: 1000.0, counts: Counts::Instructions, exact: false };
-        let reporting = Reporting { late: false, fused: false, fused_constants: false };
+        let reporting = Reporting::default();
         let (classes, time) = (Classes::of(&program), folded.clone());
         let model =
             assemble::model(&program, &classes, &[0], &[folded], Some(&time), reporting, &|_, _| true);

@@ -156,7 +156,7 @@ mod tests {
                 exact: false,
             }],
             time: None,
-            reporting: crate::skid::hold::Reporting { late: true, fused: false, fused_constants: false },
+            reporting: crate::skid::hold::Reporting { late: true, ..Default::default() },
             ideal: vec![0.25; 60],
             shared: Vec::new(),
         };

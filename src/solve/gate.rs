@@ -67,7 +67,7 @@ mod tests {
         let samples = [100.0, 50.0, 50.0, 100.0, 100.0, 0.0];
         let weight = samples.iter().enumerate().map(|(inst, n)| ((0, inst), 1000.0 * n)).collect();
         let folded = Folded { weight, period: 1000.0, counts: Counts::Instructions, exact: false };
-        let reporting = Reporting { late: true, fused: false, fused_constants: false };
+        let reporting = Reporting { late: true, ..Reporting::default() };
         let model =
             assemble::model(&program, &Classes::of(&program), &[0], &[folded], None, reporting, &|_, _| true);
         // ways around the two, and on in the loop

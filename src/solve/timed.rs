@@ -18,10 +18,10 @@ const SETTLED: f64 = 2e-3;
 /// Parameters of that flow, searched from branch `logits` with a schedule at `rates` first; leaves the schedule in `model`.
 /// `None` if there is no flow.
 pub fn timed(model: &mut Model, logits: &[f64], rates: &Rates) -> Option<Vec<f64>> {
-    model.ideal = schedule(&model.region, rates, &[]);
+    model.ideal = schedule(&model.region, rates, &[], model.reporting.in_order);
     let (mut z, mut rates) = settle(model, logits)?;
     for _ in 1..TURNS {
-        model.ideal = schedule(&model.region, &rates, &stalls(model, &rates));
+        model.ideal = schedule(&model.region, &rates, &stalls(model, &rates), model.reporting.in_order);
         let Some((next, moved)) = settle(model, logits) else { break };
         let change = changed(model, &rates, &moved);
         (z, rates) = (next, moved);

@@ -39,6 +39,7 @@ fn made() -> Report {
             skid_cycles: 12.34,
             interval: Some([10.0, 15.0]),
             late: Some(true),
+            in_order: true,
             ..Model::default()
         }),
         events: vec![cycles],
@@ -56,7 +57,8 @@ fn an_event_says_what_was_done_and_how_far_samples_moved() {
     for expected in [
         "perf.data → perf.fixed.data",
         "12,000 samples · 3 lost while recording · solver gibbs, seed 0",
-        "skid 12.3 cycles [10.0, 15.0], reported on the instruction after the one waited for",
+        "skid 12.3 cycles [10.0, 15.0], reported on the instruction after the one waited for; the processor",
+        "seems to issue in order",
         "instructions:u · 12,000 samples, 6,000 moved (50.0%)",
         "an event of retirement, solved by Gibbs sampling: late by the skid",
         "moved by 4 bytes at the median, 31 at 90%, 212 at most",
