@@ -16,12 +16,14 @@ pub struct Kind {
     pub span: u64,
     /// Whether its exact samples tell how often instructions ran.
     pub tells_runs: bool,
+    /// Whether its exact samples tell where time went.
+    pub tells_time: bool,
     /// Why, in a clause.
     pub reason: &'static str,
 }
 
 const fn kind(class: Class, causes: Counts, reason: &'static str) -> Kind {
-    Kind { class, causes, span: LINE, tells_runs: false, reason }
+    Kind { class, causes, span: LINE, tells_runs: false, tells_time: false, reason }
 }
 
 /// Of a cache.
@@ -36,7 +38,7 @@ const MISSED: &str = "reported late, on instructions behind its cause";
 
 /// The kind of an event.
 pub fn classify(attr: &Attr, count: &EventCount) -> Kind {
-    use Class::{Exact, Synchronous, Time};
+    use Class::Exact;
     let all = Counts::Instructions;
     if count.led > 0 && count.led == count.samples {
         return kind(
@@ -56,12 +58,20 @@ pub fn classify(attr: &Attr, count: &EventCount) -> Kind {
              than those of sampling, which stand here (see the .skidconv.json beside it)",
         );
     }
-    if count.samples > 0 && count.exact == count.samples {
-        return kind(Exact, all, "every sample is marked as exact");
-    }
-    if attr.precise_ip >= 2 {
-        return kind(Exact, all, "it was recorded with precise addresses");
-    }
+    let precise = if count.samples > 0 && count.exact == count.samples {
+        kind(Exact, all, "every sample is marked as exact")
+    } else if attr.precise_ip >= 2 {
+        kind(Exact, all, "it was recorded with precise addresses")
+    } else {
+        return imprecise(attr);
+    };
+    Kind { tells_time: imprecise(attr).class == Class::Time, ..precise }
+}
+
+/// What the event's samples are where nothing says that they are exact.
+fn imprecise(attr: &Attr) -> Kind {
+    use Class::{Synchronous, Time};
+    let all = Counts::Instructions;
     match attr.kind {
         0 => hardware(attr.config & 0xff),
         1 if attr.config <= 1 => kind(Time, all, TIME),
@@ -163,6 +173,18 @@ mod tests {
         assert_eq!(of(1, 2, 0, 9, 0), Class::Synchronous, "page-faults");
         assert_eq!(of(3, 0x10000, 0, 9, 0), Class::Occurrence, "L1-dcache-load-misses");
         assert_eq!(of(2, 77, 0, 9, 0), Class::Synchronous, "a tracepoint");
+    }
+
+    #[test]
+    fn precise_cycles_tell_where_time_went() {
+        let of = |config, precise_ip, exact| {
+            let attr = Attr { config, precise_ip, ..Attr::default() };
+            classify(&attr, &EventCount { samples: 9, exact, ..EventCount::default() })
+        };
+        assert!(of(0, 2, 9).tells_time && of(0, 2, 9).class == Class::Exact);
+        assert!(!of(1, 2, 9).tells_time, "instructions");
+        assert!(!of(0, 0, 0).tells_time, "late ones are of another class");
+        assert!(!of(0, 0, 9).tells_time, "corrected before");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::{loops, verdicts};
 use crate::attribute::Share;
 use crate::code::Program;
 use crate::export::Intervals;
+use crate::ibs::Processor;
 use crate::image::Location;
 use crate::options::Options;
 use crate::perfdata::{self, AttrIx, PerfFile};
@@ -87,7 +88,7 @@ pub fn correct(
     progress: &dyn Progress,
     watch: &mut (dyn FnMut(&Program, &Solved) + Send),
 ) -> Correction {
-    let kinds: Vec<Kind> = file.attrs().iter().zip(&survey.events).map(|(a, c)| classify(a, c)).collect();
+    let kinds = kinds(file, survey);
     let wanted = |ix: usize| {
         let name = &file.attrs()[ix].name;
         options.events.is_empty()
@@ -143,6 +144,17 @@ pub fn correct(
         desk.conclude(event, &solved, &mut correction);
     }
     correction
+}
+
+/// The kinds of the file's events. For precise cycles AMD's processors sample single ops, which they choose as these are
+/// dispatched, whatever is waited for.
+fn kinds(file: &PerfFile, survey: &Survey) -> Vec<Kind> {
+    let amd = file.features().cpu_id.as_deref().and_then(Processor::parse).is_some();
+    let kind = |(attr, count)| {
+        let kind = classify(attr, count);
+        Kind { tells_time: kind.tells_time && !amd, ..kind }
+    };
+    file.attrs().iter().zip(&survey.events).map(kind).collect()
 }
 
 /// What was measured of the processor that the recording is from.
