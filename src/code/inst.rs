@@ -194,8 +194,10 @@ impl Registers {
     pub const X87: Registers = Registers(1 << 49);
     /// The mask registers, as one.
     pub const MASK: Registers = Registers(1 << 50);
+    /// The stack pointer's number.
+    pub const STACK_POINTER: u8 = 4;
     /// The stack pointer.
-    pub const STACK: Registers = Registers(1 << 4);
+    pub const STACK: Registers = Registers(1 << Registers::STACK_POINTER);
 
     /// General register `n` at any width.
     pub fn general(n: u8) -> Registers {

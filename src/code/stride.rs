@@ -21,7 +21,7 @@ pub enum Stride {
     Unknown,
 }
 
-const STACK: u8 = 4;
+const STACK: u8 = Registers::STACK_POINTER;
 const FRAME: u8 = 5;
 /// Registers that a call may change (System V ABI, x86-64).
 const CLOBBERED: Registers = Registers(0b1111_1100_0111);

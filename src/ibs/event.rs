@@ -36,6 +36,11 @@ pub fn lacks_registers(attr: &Attr, features: &Features) -> bool {
     unit(attr, features).is_some() && attr.sample_type & c::PERF_SAMPLE_RAW == 0
 }
 
+/// Whether the kernel turned an event over to the sampling of ops, for its precision.
+pub fn is_forwarded(attr: &Attr, features: &Features) -> bool {
+    forwarded(attr, features).is_some()
+}
+
 /// The kind of each event.
 pub fn events(attrs: &[Attr], features: &Features) -> Vec<Kind> {
     attrs.iter().map(|attr| kind(attr, features)).collect()

@@ -31,7 +31,7 @@ pub use capabilities::Capabilities;
 pub use column::{Cell, Column, FETCH, MEMORY, OP, Value, tally};
 pub use data_source::DataSource;
 pub use dialect::{Dialect, Processor};
-pub use event::{Counting, Kind, events, lacks_registers};
+pub use event::{Counting, Kind, events, is_forwarded, lacks_registers};
 pub use fetch::{Fetch, PageSize};
 pub use memory::{Access, Level};
 pub use op::{Op, Translation};

@@ -10,7 +10,7 @@ use super::{loops, verdicts};
 use crate::attribute::Share;
 use crate::code::Program;
 use crate::export::Intervals;
-use crate::ibs::Processor;
+use crate::ibs::is_forwarded;
 use crate::image::Location;
 use crate::options::Options;
 use crate::perfdata::{self, AttrIx, PerfFile};
@@ -149,10 +149,9 @@ pub fn correct(
 /// The kinds of the file's events. For precise cycles AMD's processors sample single ops, which they choose as these are
 /// dispatched, whatever is waited for.
 fn kinds(file: &PerfFile, survey: &Survey) -> Vec<Kind> {
-    let amd = file.features().cpu_id.as_deref().and_then(Processor::parse).is_some();
     let kind = |(attr, count)| {
         let kind = classify(attr, count);
-        Kind { tells_time: kind.tells_time && !amd, ..kind }
+        Kind { tells_time: kind.tells_time && !is_forwarded(attr, file.features()), ..kind }
     };
     file.attrs().iter().zip(&survey.events).map(kind).collect()
 }

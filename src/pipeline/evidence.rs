@@ -28,13 +28,10 @@ impl Desk<'_> {
         if retired.iter().any(|f| !f.exact) {
             retired.extend(self.ran(of(Class::Retirement)).or_else(|| self.ran(of(Class::Time))));
         }
-        let most = |times: &mut dyn Iterator<Item = Folded>| {
-            let sum = |time: &Folded| time.weight.values().sum::<f64>();
-            times.filter(|f| !f.weight.is_empty()).max_by(|a, b| sum(a).total_cmp(&sum(b)))
-        };
         let precise = (0..self.kinds.len()).filter(|&ix| self.kinds[ix].tells_time && !retired.is_empty());
-        let time = most(&mut precise.map(|ix| Folded { exact: true, ..self.folded(ix) }))
-            .or_else(|| most(&mut of(Class::Time).map(|ix| self.folded(ix))));
+        let times = of(Class::Time).chain(precise).map(|ix| self.folded(ix)).filter(|f| !f.weight.is_empty());
+        let sum = |time: &Folded| time.weight.values().sum::<f64>();
+        let time = times.max_by(|a, b| a.exact.cmp(&b.exact).then(sum(a).total_cmp(&sum(b))));
         Evidence { retired, time }
     }
 
@@ -47,7 +44,7 @@ impl Desk<'_> {
     /// How often instructions ran by exact samples of ops: in each block that of the median instruction, for some are of
     /// several ops, and a fused pair is of one.
     fn runs(&self, event: usize) -> Folded {
-        let ops = Folded { exact: true, ..self.folded(event) };
+        let ops = self.folded(event);
         let mut weight = BTreeMap::new();
         for (f, (_, function)) in self.program.functions.iter().enumerate() {
             for block in &function.cfg.blocks {
@@ -76,7 +73,7 @@ impl Desk<'_> {
             weight,
             period: count.weight as f64 / count.samples.max(1) as f64,
             counts: self.kinds[event].causes,
-            exact: false,
+            exact: self.kinds[event].class == Class::Exact,
         }
     }
 }

@@ -230,8 +230,8 @@ fn found(report: &Report) -> String {
         let in_order = if model.in_order { " The processor seems to issue in order." } else { "" };
         let _ = write!(
             html,
-            "<h2>Skid</h2><div class=panel><div class=text><p>Samples are reported {:.1} cycles late on average{interval}{late}{in_order}\
-             </p>{}<p class=dim>cycles between cause and report; the line is the mean</p></div></div>",
+            "<h2>Skid</h2><div class=panel><div class=text><p>Samples are reported {:.1} cycles late on average{interval}{late}\
+             {in_order}</p>{}<p class=dim>cycles between cause and report; the line is the mean</p></div></div>",
             model.skid_cycles,
             draw::skid(model)
         );

@@ -78,15 +78,16 @@ impl Core {
     /// Lets `node` through, which stalls for `stall` cycles: those for which it is at the head of the queue.
     pub fn retire(&mut self, node: &Node, stall: u64) -> u64 {
         let before = self.left.cycle;
+        let place = node.operands.memory.and_then(|address| self.places.of(address));
         if self.in_order {
-            self.issue(node, stall);
+            self.issue(node, place, stall);
         } else if !node.fused {
             let refilled = if node.chosen && stall > 0 { before.max(self.fetched.cycle) + stall } else { 0 };
             let full = if self.retired.len() == WINDOW { self.retired.pop_front() } else { None };
             self.fetched.pass(refilled.max(full.unwrap_or(0)));
-            let start = self.operands(node, self.fetched.cycle + 1);
+            let start = self.operands(node, place, self.fetched.cycle + 1);
             let end = start + latency(node) + if node.chosen { 0 } else { stall };
-            self.write(node, end);
+            self.write(node, place, end);
             self.left.pass(end + 1);
             self.retired.push_back(self.left.cycle);
         }
@@ -94,8 +95,8 @@ impl Core {
     }
 
     /// Lets `node` start once all before it have, and leave with that; memory takes one access in a cycle.
-    fn issue(&mut self, node: &Node, stall: u64) {
-        let mut start = self.operands(node, self.left.cycle + stall);
+    fn issue(&mut self, node: &Node, place: Option<Place>, stall: u64) {
+        let mut start = self.operands(node, place, self.left.cycle + stall);
         let accesses = node.loads || node.stores;
         if accesses && start <= self.accessed {
             start = self.accessed + 1;
@@ -104,22 +105,20 @@ impl Core {
         if accesses {
             self.accessed = self.left.cycle;
         }
-        self.write(node, self.left.cycle + latency(node));
+        self.write(node, place, self.left.cycle + latency(node));
     }
 
-    /// When `node`'s operands are there, `at` the earliest.
-    fn operands(&self, node: &Node, mut at: u64) -> u64 {
+    /// When `node`'s operands are there, of which one is at `place`; `at` the earliest.
+    fn operands(&self, node: &Node, place: Option<Place>, mut at: u64) -> u64 {
         node.operands.reads.numbers().for_each(|r| at = at.max(self.ready[r]));
-        let place = node.operands.memory.and_then(|address| self.places.of(address));
         let written = place.filter(|_| node.loads).and_then(|p| self.stores.iter().find(|s| s.0 == p));
         at.max(written.map_or(0, |s| s.1))
     }
 
-    /// Has `node`'s results there at `end`.
-    fn write(&mut self, node: &Node, end: u64) {
+    /// Has `node`'s results, in registers and at `place`, there at `end`.
+    fn write(&mut self, node: &Node, place: Option<Place>, end: u64) {
         let operands = &node.operands;
         operands.writes.numbers().for_each(|r| self.ready[r] = end);
-        let place = operands.memory.and_then(|address| self.places.of(address));
         self.places.run(operands);
         if let Some(place) = place.filter(|_| node.stores) {
             self.stores.retain(|s| s.0 != place);

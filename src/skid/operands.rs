@@ -26,7 +26,7 @@ pub struct Sum {
     pub added: i64,
 }
 
-const STACK: u8 = 4;
+const STACK: u8 = Registers::STACK_POINTER;
 /// Bytes of a push; 32-bit code has 4, but pops them again as well.
 const WORD: i64 = 8;
 

@@ -6,10 +6,10 @@
 //! an address that was loaded is a new unknown.
 
 use super::operands::Operands;
-use crate::code::{Address, Registers};
+use crate::code::Address;
 
 /// Registers that addresses are made of.
-const COUNT: usize = 32;
+const COUNT: usize = 16;
 
 /// A number that nobody knows, and what was added to it since.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,11 +61,9 @@ impl Places {
             let from = self.registers.get(usize::from(sum.from))?;
             Some((sum.to, Value { added: from.added.wrapping_add(sum.added), ..*from }))
         });
-        for (r, value) in self.registers.iter_mut().enumerate() {
-            if operands.writes.0 & Registers::general(r as u8).0 != 0 {
-                self.unknowns += 1;
-                *value = Value { unknown: self.unknowns, added: 0 };
-            }
+        for r in operands.writes.numbers().take_while(|&r| r < COUNT) {
+            self.unknowns += 1;
+            self.registers[r] = Value { unknown: self.unknowns, added: 0 };
         }
         if let Some((to, value)) = sum
             && let Some(register) = self.registers.get_mut(usize::from(to))

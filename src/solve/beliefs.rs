@@ -68,27 +68,13 @@ fn judge(posterior: &mut Posterior<'_>, z: Vec<f64>, belief: Belief) -> Option<C
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::code::testing::{Bytes, NoStubs};
-    use crate::code::{Program, Told, explore};
-    use crate::skid::assemble;
-    use crate::skid::classes::Classes;
-    use crate::skid::folded::{Counts, Folded};
     use crate::skid::hold::Reporting;
+    use crate::solve::testing::skipping;
 
     /// A loop around two instructions that half of its runs skip, and as many samples and cycles as instructions; what is
     /// known of it before is that the share `skipped` skips them.
     fn group(skipped: f64) -> Group {
-        // 0: je 4; 2: nop; 3: nop; 4: dec %edi; 6: jne 0; 8: ret
-        let code = Bytes(0, vec![0x74, 0x02, 0x90, 0x90, 0xff, 0xcf, 0x75, 0xf8, 0xc3]);
-        let program = Program::link(vec![(0, explore(&code, 0..9, &[]))], &NoStubs, &Told::default());
-        let samples = [1000.0, 500.0, 500.0, 1000.0, 1000.0, 1.0];
-        let weight: std::collections::BTreeMap<_, _> =
-            samples.iter().enumerate().map(|(inst, n)| ((0, inst), 1000.0 * n)).collect();
-        let folded = Folded { weight, period: 1000.0, counts: Counts::Instructions, exact: false };
-        let reporting = Reporting::default();
-        let (classes, time) = (Classes::of(&program), folded.clone());
-        let model =
-            assemble::model(&program, &classes, &[0], &[folded], Some(&time), reporting, &|_, _| true);
+        let model = skipping([1000.0, 500.0, 500.0, 1000.0, 1000.0, 1.0], true, Reporting::default());
         let at = |p: f64| vec![(p / (1.0 - p)).ln(), 7.0];
         let (flow, timed) = (at(0.5), at(skipped));
         let rates = model.rates(&flow).expect("a flow");

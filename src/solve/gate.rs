@@ -52,24 +52,13 @@ fn distance(model: &Model, rates: &Rates) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::code::testing::{Bytes, NoStubs};
-    use crate::code::{Program, Told, explore};
-    use crate::skid::assemble;
-    use crate::skid::classes::Classes;
-    use crate::skid::folded::{Counts, Folded};
     use crate::skid::hold::Reporting;
+    use crate::solve::testing::skipping;
 
     #[test]
     fn an_answer_far_from_the_samples_is_refused() {
-        // 0: je 4; 2: nop; 3: nop; 4: dec %edi; 6: jne 0; 8: ret
-        let code = Bytes(0, vec![0x74, 0x02, 0x90, 0x90, 0xff, 0xcf, 0x75, 0xf8, 0xc3]);
-        let program = Program::link(vec![(0, explore(&code, 0..9, &[]))], &NoStubs, &Told::default());
-        let samples = [100.0, 50.0, 50.0, 100.0, 100.0, 0.0];
-        let weight = samples.iter().enumerate().map(|(inst, n)| ((0, inst), 1000.0 * n)).collect();
-        let folded = Folded { weight, period: 1000.0, counts: Counts::Instructions, exact: false };
         let reporting = Reporting { late: true, ..Reporting::default() };
-        let model =
-            assemble::model(&program, &Classes::of(&program), &[0], &[folded], None, reporting, &|_, _| true);
+        let model = skipping([100.0, 50.0, 50.0, 100.0, 100.0, 0.0], false, reporting);
         // ways around the two, and on in the loop
         let rates = |around: f64| model.rates(&[around, 7.0]).expect("a flow");
         assert!(strays(&model, &rates(1.0), &rates(1.0)).is_none());

@@ -33,6 +33,8 @@ pub mod descend;
 mod laplace;
 mod floor;
 mod settle;
+#[cfg(test)]
+mod testing;
 mod timed;
 mod whole;
 
