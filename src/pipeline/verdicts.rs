@@ -23,7 +23,7 @@ pub(super) fn model(solved: &Solved, options: &Options, measured: bool) -> repor
         skid_cycles: skid.mean(),
         interval,
         late: Some(solved.reporting.late),
-        in_order: solved.reporting.in_order,
+        in_order: solved.reporting.shape.in_order,
         measured: measured && options.skid.is_none(),
         distribution: skid.edges.windows(2).zip(&skid.weights).map(bin).collect(),
     }

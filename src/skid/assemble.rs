@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::classes::Classes;
-use super::core::WIDTH;
 use super::folded::Folded;
 use super::hold::{Reporting, TimeSamples};
 use super::likelihood::{Model, Observation};
@@ -61,7 +60,7 @@ pub fn model(
     region.nodes.iter_mut().for_each(|n| n.fused &= reporting::fuses(program, reporting, n));
     let events = retired.iter().map(|e| observation(&region, e)).collect();
     let time = time.map(|t| TimeSamples { cycles: t.at(&region), period: t.period, exact: t.exact });
-    let ideal = vec![1.0 / f64::from(WIDTH); region.nodes.len()];
+    let ideal = vec![1.0 / f64::from(reporting.shape.width); region.nodes.len()];
     let shared = shared(program, &region);
     Model { region, events, time, reporting, ideal, shared }
 }

@@ -4,7 +4,8 @@
 //! waited for. An instruction starts when its operands are there, any number of them at once; so many are fetched in a cycle,
 //! so many are in flight, and so many retire, in order. Loads find their data in the first cache, or in the store that wrote
 //! it there. On cores that issue in order an instruction starts only when all before it have, and leaves with that; one access
-//! to memory starts in a cycle. It knows no ports, caches or predictors: what these cost comes as stalls.
+//! to memory starts in a cycle. A wrong guess empties it from when the branch is decided, not from when that leaves. It knows no
+//! ports, caches or predictors: what misses comes as a stall, and it is told which guesses are wrong.
 
 use std::collections::VecDeque;
 
@@ -13,19 +14,46 @@ use super::places::{Place, Places};
 use super::region::Node;
 use crate::code::Kind;
 
-/// Instructions that are fetched, and that retire, in a cycle: 4 from Core 2 to Skylake and Zen 2, 5 to 8 since.
-pub const WIDTH: u32 = 4;
-/// Instructions that issue in a cycle where they do so in order: 2 on Atoms before Silvermont, Pentiums and Knights Corner.
-const WIDTH_IN_ORDER: u32 = 2;
+/// What tells processors apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Instructions issue in order: what lacks an operand stops all behind it.
+    pub in_order: bool,
+    /// Instructions that are fetched, and that retire, in a cycle.
+    pub width: u32,
+}
+
+impl Shape {
+    /// Cores from Core 2 to Skylake and Zen 2.
+    const USUAL: Shape = Shape { in_order: false, width: 4 };
+    /// Atoms before Silvermont, Pentiums and Knights Corner.
+    pub const IN_ORDER: Shape = Shape { in_order: true, width: 2 };
+
+    /// Others that issue in the same way: the wider ones since (Ice Lake, Golden Cove, Zen 5), or one at a time.
+    pub fn others(self) -> impl Iterator<Item = Shape> {
+        let widths: &[u32] = if self.in_order { &[1, 2] } else { &[4, 6, 8] };
+        widths.iter().filter(move |&&width| width != self.width).map(move |&width| Shape { width, ..self })
+    }
+}
+
+impl Default for Shape {
+    fn default() -> Shape {
+        Shape::USUAL
+    }
+}
+
 /// Instructions in flight: 168 (Haswell: 192) to 224 on the cores of these years.
 const WINDOW: usize = 192;
 /// Stores that later loads may read.
 const STORES: usize = 32;
+/// Cycles from where a branch is decided to the first fetch of the way that was not expected; 13 to 20 on cores of 2010–2025 …
+const REFILL: u64 = 15;
+/// … and where they issue in order.
+const REFILL_IN_ORDER: u64 = 10;
 
 /// The state of the core.
 pub struct Core {
-    /// Instructions start one after the other: what lacks an operand stops all behind it.
-    in_order: bool,
+    shape: Shape,
     /// When each register's value is there.
     ready: [u64; 64],
     places: Places,
@@ -37,6 +65,10 @@ pub struct Core {
     left: Slot,
     /// When memory was last read or written.
     accessed: u64,
+    /// When the last instruction's results are there: a branch is decided then.
+    decided: u64,
+    /// Before this nothing is fetched.
+    refilled: u64,
 }
 
 /// A cycle, and the instructions that went by in it.
@@ -61,10 +93,10 @@ impl Slot {
 
 impl Core {
     /// A core at rest.
-    pub fn new(in_order: bool) -> Core {
-        let slot = Slot { width: if in_order { WIDTH_IN_ORDER } else { WIDTH }, cycle: 0, taken: 0 };
+    pub fn new(shape: Shape) -> Core {
+        let slot = Slot { width: shape.width, cycle: 0, taken: 0 };
         Core {
-            in_order,
+            shape,
             ready: [0; 64],
             places: Places::default(),
             stores: VecDeque::new(),
@@ -72,6 +104,8 @@ impl Core {
             fetched: slot,
             left: slot,
             accessed: 0,
+            decided: 0,
+            refilled: 0,
         }
     }
 
@@ -79,14 +113,13 @@ impl Core {
     pub fn retire(&mut self, node: &Node, stall: u64) -> u64 {
         let before = self.left.cycle;
         let place = node.operands.memory.and_then(|address| self.places.of(address));
-        if self.in_order {
+        if self.shape.in_order {
             self.issue(node, place, stall);
         } else if !node.fused {
-            let refilled = if node.chosen && stall > 0 { before.max(self.fetched.cycle) + stall } else { 0 };
             let full = if self.retired.len() == WINDOW { self.retired.pop_front() } else { None };
-            self.fetched.pass(refilled.max(full.unwrap_or(0)));
+            self.fetched.pass(self.refilled.max(full.unwrap_or(0)));
             let start = self.operands(node, place, self.fetched.cycle + 1);
-            let end = start + latency(node) + if node.chosen { 0 } else { stall };
+            let end = start + latency(node) + stall;
             self.write(node, place, end);
             self.left.pass(end + 1);
             self.retired.push_back(self.left.cycle);
@@ -96,7 +129,7 @@ impl Core {
 
     /// Lets `node` start once all before it have, and leave with that; memory takes one access in a cycle.
     fn issue(&mut self, node: &Node, place: Option<Place>, stall: u64) {
-        let mut start = self.operands(node, place, self.left.cycle + stall);
+        let mut start = self.operands(node, place, self.refilled.max(self.left.cycle + stall));
         let accesses = node.loads || node.stores;
         if accesses && start <= self.accessed {
             start = self.accessed + 1;
@@ -115,8 +148,14 @@ impl Core {
         at.max(written.map_or(0, |s| s.1))
     }
 
+    /// The last instruction went a way that was not expected: the next one has yet to be fetched when that is decided.
+    pub fn refill(&mut self) {
+        self.refilled = self.decided + if self.shape.in_order { REFILL_IN_ORDER } else { REFILL };
+    }
+
     /// Has `node`'s results, in registers and at `place`, there at `end`.
     fn write(&mut self, node: &Node, place: Option<Place>, end: u64) {
+        self.decided = end;
         let operands = &node.operands;
         operands.writes.numbers().for_each(|r| self.ready[r] = end);
         self.places.run(operands);

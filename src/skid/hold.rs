@@ -6,6 +6,7 @@
 //! "often and fast" from "seldom and slow".
 
 use super::circulation::Rates;
+use super::core::Shape;
 use super::region::Region;
 use super::waits;
 
@@ -18,8 +19,8 @@ pub struct Reporting {
     pub fused: bool,
     /// Also where it compares memory with a constant.
     pub fused_constants: bool,
-    /// Instructions issue in order: what lacks an operand stops all behind it.
-    pub in_order: bool,
+    /// The core.
+    pub shape: Shape,
 }
 
 /// Head times.

@@ -4,6 +4,7 @@
 //! right behind them, the address is one late. Where that speaks for both, the solver finds out under which of them the code
 //! runs at its pace. A compare that retires as one with the branch behind it leaves the branch without samples.
 
+use super::core::Shape;
 use super::folded::Folded;
 use super::hold::Reporting;
 use super::region::Node;
@@ -45,7 +46,7 @@ impl Verdict {
     pub fn others(&self) -> Vec<Reporting> {
         let Verdict { reporting, doubtful } = *self;
         let flipped = doubtful.then_some(Reporting { late: !reporting.late, ..reporting });
-        let in_order = Reporting { late: false, in_order: true, ..reporting };
+        let in_order = Reporting { late: false, shape: Shape::IN_ORDER, ..reporting };
         flipped.into_iter().chain((!reporting.fused).then_some(in_order)).collect()
     }
 }
@@ -57,7 +58,7 @@ pub fn decide(program: &Program, time: Option<&Folded>, events: &[&Folded], know
     let late = seen.map(|(late, _)| late).or(known).unwrap_or(true);
     let fused = is_fused(program, events);
     let fused_constants = fused && are_constants_fused(program, events);
-    let reporting = Reporting { late, fused, fused_constants, in_order: false };
+    let reporting = Reporting { late, fused, fused_constants, shape: Shape::default() };
     Verdict { reporting, doubtful: seen.is_some_and(|(_, doubtful)| doubtful) }
 }
 
@@ -236,7 +237,7 @@ mod tests {
         let of = |reporting, doubtful| Verdict { reporting, doubtful }.others();
         assert_eq!(of(fused, false), []);
         assert_eq!(of(fused, true), [Reporting { late: false, ..fused }]);
-        let in_order = Reporting { late: false, in_order: true, ..apart };
+        let in_order = Reporting { late: false, shape: Shape::IN_ORDER, ..apart };
         assert_eq!(of(apart, false), [in_order]);
         assert_eq!(of(apart, true), [Reporting { late: false, ..apart }, in_order]);
     }

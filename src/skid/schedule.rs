@@ -1,7 +1,7 @@
-//! How long instructions hold the head of the retirement queue where nothing misses and nothing is guessed wrong.
+//! How long instructions hold the head of the retirement queue on an ideal core.
 //!
-//! In: a region, how often each way is taken, and what loads and wrong guesses seem to stall for. Out: cycles per node,
-//! averaged over walks through an ideal [`Core`]. A chain of multiplications through a loop keeps its head waiting on any
+//! In: a region, how often each way is taken, how often that is guessed wrong, and what loads seem to stall for. Out: cycles per
+//! node, averaged over walks through a [`Core`]. A chain of multiplications through a loop keeps its head waiting on any
 //! core, code without one leaves at full width, and what stands behind a long stall leaves as fast as can be, for it was done
 //! in the meantime. Time over this is executions: the other half of what is seen, for it does not depend on the skid.
 //!
@@ -14,7 +14,8 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 use super::circulation::Rates;
-use super::core::{Core, WIDTH};
+use super::core::{Core, Shape};
+use super::guesses::{Guesses, Risk};
 use super::hold::Holds;
 use super::likelihood::Model;
 use super::region::{Node, Region};
@@ -27,16 +28,33 @@ const MOST_WALKED: usize = 400_000;
 const STRETCH: usize = 400;
 const FILLING: usize = 60;
 const SEED: u64 = 1;
-/// Cycles of a load that misses, and of a wrong guess.
+/// Cycles of a load that misses.
 const MISS: f64 = 40.0;
-const WRONG: f64 = 16.0;
 /// Cycles beyond the ideal that are not taken for a stall.
 const CHANCE: f64 = 2.0;
 
-/// Cycles that each node holds the head at `rates` on a core that issues `in_order` or not, if it stalls for `stalls` on average;
-/// none: nothing stalls.
-pub fn schedule(region: &Region, rates: &Rates, stalls: &[f64], in_order: bool) -> Vec<f64> {
-    let mut walker = Walker::new(region, rates, stalls, in_order);
+/// What the ideal core takes.
+#[derive(Clone, Debug, Default)]
+pub struct Schedule {
+    /// Cycles for which each node holds the head.
+    pub cycles: Vec<f64>,
+    /// What of that is behind a wrong guess.
+    pub refills: Vec<Refill>,
+}
+
+/// What wrong guesses right before a node cost there.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Refill {
+    /// Share of its executions that come behind one.
+    pub share: f64,
+    /// Cycles for which it holds the head longer then.
+    pub cycles: f64,
+}
+
+/// The schedule at `rates` on a core of this `shape`, if choices are guessed wrong as `guesses` has it, and each node stalls for
+/// `stalls` on average; none: nothing stalls.
+pub fn schedule(region: &Region, rates: &Rates, guesses: &Guesses, stalls: &[f64], shape: Shape) -> Schedule {
+    let mut walker = Walker::new(region, rates, guesses, stalls, shape);
     let mut left = (WALKED * region.nodes.len()).clamp(LEAST_WALKED, MOST_WALKED);
     let mut turn = 0;
     while left > 0 && !region.blocks.is_empty() {
@@ -51,10 +69,9 @@ pub fn schedule(region: &Region, rates: &Rates, stalls: &[f64], in_order: bool) 
     walker.means()
 }
 
-/// What loads, and what stands behind a choice of ways, is waited for beyond `model`'s ideal at `rates`.
-pub fn stalls(model: &Model, rates: &Rates) -> Vec<f64> {
-    let holds = Holds::measure(&model.region, rates, model.time.as_ref(), model.reporting);
-    let beyond = |(i, node): (usize, &Node)| match node.loads || node.fed || node.chosen {
+/// What loads are waited for beyond `model`'s ideal, of what `holds` the head.
+pub fn stalls(model: &Model, holds: &Holds) -> Vec<f64> {
+    let beyond = |(i, node): (usize, &Node)| match node.loads || node.fed {
         true => (holds.mean[i] - model.ideal[i] - CHANCE).max(0.0),
         false => 0.0,
     };
@@ -64,17 +81,30 @@ pub fn stalls(model: &Model, rates: &Rates) -> Vec<f64> {
 struct Walker<'a> {
     region: &'a Region,
     rates: &'a Rates,
+    risks: Vec<Risk>,
     stalls: &'a [f64],
-    in_order: bool,
+    shape: Shape,
     /// Executed instructions in all blocks up to each.
     sums: Vec<f64>,
     rng: Xoshiro256PlusPlus,
-    /// Cycles and visits of each node.
-    held: Vec<(f64, f64)>,
+    held: Vec<Held>,
+}
+
+/// Cycles and visits of a node: of all, and of those behind a wrong guess.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    all: (f64, f64),
+    refilled: (f64, f64),
 }
 
 impl<'a> Walker<'a> {
-    fn new(region: &'a Region, rates: &'a Rates, stalls: &'a [f64], in_order: bool) -> Walker<'a> {
+    fn new(
+        region: &'a Region,
+        rates: &'a Rates,
+        guesses: &Guesses,
+        stalls: &'a [f64],
+        shape: Shape,
+    ) -> Walker<'a> {
         let mut sum = 0.0;
         let executed = region.blocks.iter().zip(&rates.blocks);
         let sums = executed.map(|(block, rate)| {
@@ -84,11 +114,12 @@ impl<'a> Walker<'a> {
         Walker {
             region,
             rates,
+            risks: guesses.risks(region, rates),
             stalls,
-            in_order,
+            shape,
             sums: sums.collect(),
             rng: Xoshiro256PlusPlus::seed_from_u64(SEED),
-            held: vec![(0.0, 0.0); region.nodes.len()],
+            held: vec![Held::default(); region.nodes.len()],
         }
     }
 
@@ -100,19 +131,22 @@ impl<'a> Walker<'a> {
 
     /// Walks from `block` for at most `most` instructions, the first `skip` of which do not count; how many it were.
     fn walk(&mut self, block: usize, skip: usize, most: usize) -> usize {
-        let mut core = Core::new(self.in_order);
+        let mut core = Core::new(self.shape);
         let mut at = self.region.blocks[block].nodes.start;
+        let mut wrong = false;
         for walked in 0..most {
             let stall = self.stall(at);
-            let cycles = core.retire(&self.region.nodes[at], stall);
+            let cycles = core.retire(&self.region.nodes[at], stall) as f64;
             if walked >= skip {
-                self.held[at].0 += cycles as f64;
-                self.held[at].1 += 1.0;
+                self.held[at].add(cycles, wrong);
             }
-            match self.next(at) {
-                Some(to) => at = to,
-                None => return walked + 1,
+            let Some((to, p)) = self.next(at) else { return walked + 1 };
+            let risk = self.risks[at].of(p);
+            wrong = risk > 0.0 && self.rng.random::<f64>() < risk;
+            if wrong {
+                core.refill();
             }
+            at = to;
         }
         most
     }
@@ -120,22 +154,44 @@ impl<'a> Walker<'a> {
     /// Cycles of a stall at `node`: seldom and long rather than always and short.
     fn stall(&mut self, node: usize) -> u64 {
         let mean = self.stalls.get(node).copied().unwrap_or(0.0);
-        let long = if self.region.nodes[node].chosen { WRONG } else { MISS };
-        if mean > 0.0 && self.rng.random::<f64>() < mean / long { long.max(mean) as u64 } else { 0 }
+        if mean > 0.0 && self.rng.random::<f64>() < mean / MISS { MISS.max(mean) as u64 } else { 0 }
     }
 
-    fn next(&mut self, from: usize) -> Option<usize> {
+    /// The node behind `from`, and how likely that was.
+    fn next(&mut self, from: usize) -> Option<(usize, f64)> {
         let mut left = self.rng.random::<f64>();
         let taken = (self.region.starts[from]..self.region.starts[from + 1]).find(|&step| {
             left -= self.rates.steps[step];
             left < 0.0
         })?;
-        Some(self.region.steps[taken].to)
+        Some((self.region.steps[taken].to, self.rates.steps[taken]))
     }
 
-    fn means(self) -> Vec<f64> {
-        let mean = |(cycles, visits)| if visits > 0.0 { cycles / visits } else { 1.0 / f64::from(WIDTH) };
-        self.held.into_iter().map(mean).collect()
+    fn means(self) -> Schedule {
+        let full = 1.0 / f64::from(self.shape.width);
+        let mean = |held: &Held| if held.all.1 > 0.0 { held.all.0 / held.all.1 } else { full };
+        Schedule {
+            cycles: self.held.iter().map(mean).collect(),
+            refills: self.held.iter().map(Held::refill).collect(),
+        }
+    }
+}
+
+impl Held {
+    fn add(&mut self, cycles: f64, wrong: bool) {
+        let refilled = if wrong { Some(&mut self.refilled) } else { None };
+        for sum in std::iter::once(&mut self.all).chain(refilled) {
+            *sum = (sum.0 + cycles, sum.1 + 1.0);
+        }
+    }
+
+    fn refill(&self) -> Refill {
+        let Held { all, refilled } = *self;
+        if refilled.1 == 0.0 {
+            return Refill::default();
+        }
+        let expected = (all.0 - refilled.0) / (all.1 - refilled.1).max(1.0);
+        Refill { share: refilled.1 / all.1, cycles: (refilled.0 / refilled.1 - expected).max(0.0) }
     }
 }
 
@@ -149,10 +205,10 @@ mod tests {
 
     /// The schedule of a loop of `body` that runs a thousand times; `stalls` are its instructions'.
     fn of_loop(body: &[u8], stalls: &[f64]) -> Vec<f64> {
-        on(body, stalls, false)
+        on(body, stalls, Shape::default())
     }
 
-    fn on(body: &[u8], stalls: &[f64], in_order: bool) -> Vec<f64> {
+    fn on(body: &[u8], stalls: &[f64], shape: Shape) -> Vec<f64> {
         // …; dec %edi; jne 0; ret
         let back = (body.len() as u8 + 4).wrapping_neg();
         let code = [body, &[0xff, 0xcf, 0x75, back, 0xc3]].concat();
@@ -161,7 +217,7 @@ mod tests {
         let region = Region::build(&program, &Classes::of(&program), &[0], &|_, _| true);
         assert_eq!(region.freedom(), 1);
         let rates = Circulation::new(&region).rates(&region, &[1000f64.ln()], 1e6).expect("a flow");
-        schedule(&region, &rates, stalls, in_order)
+        schedule(&region, &rates, &Guesses::new(&region), stalls, shape).cycles
     }
 
     fn cycles(schedule: &[f64]) -> f64 {
@@ -187,10 +243,10 @@ mod tests {
     fn in_order_the_first_use_waits_and_two_leave_in_a_cycle() {
         // imul $7,%esi,%ecx; mov %eax,%edx; mov %ecx,%r8d; mov %eax,%edx
         let body = [0x6b, 0xce, 0x07, 0x89, 0xc2, 0x41, 0x89, 0xc8, 0x89, 0xc2];
-        let (out, ordered) = (of_loop(&body, &[]), on(&body, &[], true));
+        let (out, ordered) = (of_loop(&body, &[]), on(&body, &[], Shape::IN_ORDER));
         assert!(out[2] < 1.1, "{out:?}");
         assert!((ordered[1] + ordered[2] - 3.0).abs() < 0.05, "{ordered:?}");
-        assert!((cycles(&on(&[0x89, 0xc1].repeat(6), &[], true)) - 4.0).abs() < 0.05);
+        assert!((cycles(&on(&[0x89, 0xc1].repeat(6), &[], Shape::IN_ORDER)) - 4.0).abs() < 0.05);
     }
 
     #[test]
@@ -210,7 +266,7 @@ mod tests {
     fn a_long_stall_hides_what_does_not_depend_on_it() {
         // mov (%rsi),%edx; imul $7,%eax,%eax; add $1,%eax
         let body = [0x8b, 0x16, 0x6b, 0xc0, 0x07, 0x83, 0xc0, 0x01];
-        let (calm, stalled) = (of_loop(&body, &[]), of_loop(&body, &[40.0]));
+        let (calm, stalled) = (of_loop(&body, &[]), of_loop(&body, &[400.0]));
         assert!(calm[1] + calm[2] > 2.5, "{calm:?}");
         assert!(stalled[0] > 3.0 && stalled[1] + stalled[2] < calm[1] + calm[2], "{stalled:?}");
     }

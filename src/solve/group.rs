@@ -10,6 +10,7 @@ use crate::code::{FunctionIx, Program};
 use crate::skid::assemble;
 use crate::skid::circulation::probabilities;
 use crate::skid::classes::Classes;
+use crate::skid::core::Shape;
 use crate::skid::folded::Folded;
 use crate::skid::hold::Reporting;
 use crate::skid::region::{Arm, Region};
@@ -41,6 +42,16 @@ impl Group {
     /// Where a search starts, and the prior's centre.
     pub fn start(&self) -> &[f64] {
         self.timed.as_ref().unwrap_or(&self.flow)
+    }
+
+    /// The same on another core; the flow of samples alone stays.
+    pub fn on(mut self, shape: Shape) -> Group {
+        self.model.reporting.shape = shape;
+        if self.timed.is_some() {
+            let free = self.model.region.freedom();
+            self.timed = timed(&mut self.model, &self.flow[..free], &self.rates);
+        }
+        self
     }
 
     /// How much time strains the code where it agrees with the samples best: half the sum of its squared residuals.

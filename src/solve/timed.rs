@@ -1,11 +1,12 @@
 //! The flow that samples and time agree on best, and the schedule that it runs by.
 //!
-//! The schedule needs to know how often each way is taken, and what stalls; the flow needs the schedule. They are found in
+//! The schedule needs to know how often each way is taken, what is guessed wrong and what stalls; the flow needs the schedule. They are found in
 //! turns, each flow from the same start, until it stays.
 
 use super::conserve::{Conservation, TIMED, conserve};
 use super::energy::{Energy, value};
 use super::whole::TRUST;
+use crate::skid::guesses::Guesses;
 use crate::skid::region::Block;
 use crate::skid::schedule::{schedule, stalls};
 use crate::skid::{Holds, Model, Rates};
@@ -18,10 +19,16 @@ const SETTLED: f64 = 2e-3;
 /// Parameters of that flow, searched from branch `logits` with a schedule at `rates` first; leaves the schedule in `model`.
 /// `None` if there is no flow.
 pub fn timed(model: &mut Model, logits: &[f64], rates: &Rates) -> Option<Vec<f64>> {
-    model.ideal = schedule(&model.region, rates, &[], model.reporting.in_order);
+    let shape = model.reporting.shape;
+    let mut guesses = Guesses::new(&model.region);
+    let mut ideal = schedule(&model.region, rates, &guesses, &[], shape);
+    model.ideal.clone_from(&ideal.cycles);
     let (mut z, mut rates) = settle(model, logits)?;
     for _ in 1..TURNS {
-        model.ideal = schedule(&model.region, &rates, &stalls(model, &rates), model.reporting.in_order);
+        let holds = Holds::measure(&model.region, &rates, model.time.as_ref(), model.reporting);
+        guesses.learn(&model.region, &rates, &ideal, &holds.mean);
+        ideal = schedule(&model.region, &rates, &guesses, &stalls(model, &holds), shape);
+        model.ideal.clone_from(&ideal.cycles);
         let Some((next, moved)) = settle(model, logits) else { break };
         let change = changed(model, &rates, &moved);
         (z, rates) = (next, moved);
