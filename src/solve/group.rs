@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
+
 use super::answer::Evidence;
 use super::conserve::{FLOW, conserve};
 use super::solver::Solver;
@@ -80,7 +82,8 @@ pub fn prepare(program: &Program, evidence: &Evidence, reporting: Reporting, sol
     };
     let sampled =
         |g: &Vec<FunctionIx>| g.iter().map(|&f| first.within(f)).sum::<f64>() >= LEAST_SAMPLES * first.period;
-    assemble::groups(program, &load).into_iter().filter(sampled).filter_map(|g| workshop.group(g)).collect()
+    let groups: Vec<_> = assemble::groups(program, &load).into_iter().filter(sampled).collect();
+    groups.into_par_iter().filter_map(|g| workshop.group(g)).collect()
 }
 
 /// What all groups are made from.
