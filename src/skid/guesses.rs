@@ -6,13 +6,14 @@
 //! Wrong guesses cost from where a branch is decided. That may be long before what stands ahead of it has left; then nothing is
 //! waited for at the first instruction of the right way, and what shows is that chains of operations behind it begin anew. So
 //! they can't be read off the waits there alone, and where these are hidden, what was thought of them before stays. It knows no
-//! predictor but this: any is at least as good as always guessing the usual way (Smith, "A study of branch prediction
-//! strategies", 1981).
+//! predictor: choices that go by chance are taken to be wrong in proportion to how often they do not go the usual way, which any
+//! predictor is about as good as (Smith, "A study of branch prediction strategies", 1981).
 //!
 //! Guesses that are paid for where the branch leaves, as long as is waited behind it, took `enter`'s short loop with its chain of
 //! sums for one that runs much longer: block distance of flow and time .0655 → .0609 over 44 recordings, .0788 → .0692 over
 //! 28 that nothing was chosen by, .0257 → .0272 over five programs. The true shares of wrong guesses in place of what is learnt:
-//! .0603, .0686.
+//! .0603, .0686. Refuted: what is guessed wrong divided between the ways as a counter of two bits would, 1 − p² / Σ p² of each
+//! (.0577 and .0663 where it was .0558 and .0637); shares that change by the square root of what they should (.0557 and .0630).
 
 use super::circulation::Rates;
 use super::region::{Decision, Region};
@@ -20,9 +21,11 @@ use super::schedule::Schedule;
 
 /// What is guessed wrong of the executions that do not go the usual way, before anything is seen; .3 and .8 are .001 worse.
 const START: f64 = 0.5;
-/// … and at least and at most.
+/// … and at least and at most. Predictors that learn from what goes by chance are wrong more often than if they always guessed the
+/// usual way: counters of two bits 1.2 times as often where three in ten go the other. With 1, 1.5 and 2 block distance is .0509,
+/// .0495 and .0509 over 44 recordings, .0615, .0583 and .0602 over 28 others (flow and time alone: .0558 and .0557, .0637 and .0613).
 const LEAST: f64 = 0.02;
-const MOST: f64 = 1.0;
+const MOST: f64 = 1.5;
 /// It changes so many times at most in one turn.
 const FASTEST: f64 = 4.0;
 /// Cycles, of those seen and of those expected, that are not evidence.
