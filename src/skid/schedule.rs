@@ -7,8 +7,7 @@
 //!
 //! It replaced half a cycle for each plain instruction: block distance of flow and time from .084 to .036 on five programs,
 //! from .092 to .086 on 44 recordings of other cores. On a loop of three multiplications it gives the 3.0 and 1.0 cycles that
-//! the simulator spends, cycle for cycle. Refuted: widths of 3, 5 or 6 (.062 to .065 against .062 on five programs, .084 to
-//! .089 against .084 on 44); stalls that all take 20 or 100 cycles instead of 40 (no difference).
+//! the simulator spends, cycle for cycle. Refuted: stalls that all take 20 or 100 cycles instead of 40 (no difference).
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
