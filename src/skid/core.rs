@@ -24,8 +24,6 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Cores from Core 2 to Skylake and Zen 2.
-    const USUAL: Shape = Shape { in_order: false, width: 4 };
     /// Atoms before Silvermont, Pentiums and Knights Corner.
     pub const IN_ORDER: Shape = Shape { in_order: true, width: 2 };
 
@@ -37,8 +35,9 @@ impl Shape {
 }
 
 impl Default for Shape {
+    /// Cores from Core 2 to Skylake and Zen 2.
     fn default() -> Shape {
-        Shape::USUAL
+        Shape { in_order: false, width: 4 }
     }
 }
 

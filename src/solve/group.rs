@@ -50,10 +50,15 @@ impl Group {
     pub fn on(mut self, shape: Shape) -> Group {
         self.model.reporting.shape = shape;
         if self.timed.is_some() {
-            let free = self.model.region.freedom();
-            self.timed = timed(&mut self.model, &self.flow[..free], &self.rates);
+            self.agree();
         }
         self
+    }
+
+    /// Finds the flow that the samples and time agree on.
+    fn agree(&mut self) {
+        let free = self.model.region.freedom();
+        self.timed = timed(&mut self.model, &self.flow[..free], &self.rates);
     }
 
     /// How much time strains the code where it agrees with the samples best: half the sum of its squared residuals.
@@ -111,16 +116,17 @@ impl Workshop<'_> {
         let mut alone = Alone::default();
         functions.iter().for_each(|&f| self.look_at(f, &mut alone));
         let hot = assemble::hot(self.program, &functions, &alone.weight, self.total);
-        let mut model = self.model(&functions, &|f, b| hot.contains(&(f, b)));
+        let model = self.model(&functions, &|f, b| hot.contains(&(f, b)));
         if model.region.nodes.is_empty() {
             return None;
         }
         let flow = conserve(&model, &alone.logits(&model.region), FLOW)?;
         let rates = model.rates(&flow)?;
-        let free = model.region.freedom();
-        let observed = model.time.is_some() && self.solver.uses_time();
-        let timed = if observed { timed(&mut model, &flow[..free], &rates) } else { None };
-        Some(Group { functions, model, flow, rates, timed })
+        let mut group = Group { functions, model, flow, rates, timed: None };
+        if group.model.time.is_some() && self.solver.uses_time() {
+            group.agree();
+        }
+        Some(group)
     }
 
     fn model(&self, functions: &[FunctionIx], keep: &dyn Fn(FunctionIx, usize) -> bool) -> Model {

@@ -1,7 +1,7 @@
 //! The flow that samples and time agree on best, and the schedule that it runs by.
 //!
-//! The schedule needs to know how often each way is taken, what is guessed wrong and what stalls; the flow needs the schedule. They are found in
-//! turns, each flow from the same start, until it stays.
+//! The schedule needs to know how often each way is taken, what is guessed wrong and what stalls; the flow needs the schedule.
+//! They are found in turns, each flow from the same start, until it stays.
 
 use super::conserve::{Conservation, TIMED, conserve};
 use super::energy::{Energy, value};
