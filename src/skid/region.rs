@@ -5,6 +5,8 @@ mod expectation;
 
 use std::ops::Range;
 
+pub use expectation::LEAVES_LOOP;
+
 use super::operands::Operands;
 use crate::code::{FunctionIx, Kind};
 

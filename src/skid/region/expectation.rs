@@ -4,8 +4,9 @@ use crate::code::{BlockIx, Flow, Function, LoopIx};
 
 /// Logit of the way out of a region.
 pub(super) const OUTSIDE: f64 = -3.0;
-/// Logits of ways that leave and enter loops.
-const LEAVES_LOOP: f64 = -2.0;
+/// Logit of ways that leave loops …
+pub const LEAVES_LOOP: f64 = -2.0;
+/// … and that enter them.
 const ENTERS_LOOP: f64 = 1.5;
 /// A comparison that mostly fails does so 16 times in 100 not (Wu and Larus, "Static branch frequency and program profile
 /// analysis", 1994, table 1).
