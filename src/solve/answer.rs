@@ -123,10 +123,16 @@ fn interval(model: &Model, rates: &Rates, draws: &[Rates]) -> (Vec<f64>, Vec<f64
     rates.blocks.iter().enumerate().map(ends).unzip()
 }
 
+/// Part of what counting samples leaves open that draws do not show: they are of a posterior that has counted them, but it holds
+/// loops to their samples more tightly than chance does. With 1, ½ and 0 the intervals of 72 recordings of 500 samples hold 96.9,
+/// 94.4 and 91.6 % of the executions and the shares of 95.3, 94.3 and 79.9 % of the functions; with 1 and ½ those of 44 of 500 to
+/// 50,000 samples 94.0 and 90.3 %, 92.2 and 90.8 %.
+const COUNTED: f64 = 0.5;
+
 /// 90 % interval around `own`, of which `draws` were drawn: their quantiles, and what counting leaves open where a sample stands
 /// for `sample`. Its lower end may be below 0.
 pub fn credible(own: f64, draws: &mut [f64], sample: f64) -> (f64, f64) {
     let (low, high) = (quantile(draws, 0.05).min(own), quantile(draws, 0.95).max(own));
-    let counted = Z90 * (own * sample).sqrt();
+    let counted = COUNTED * Z90 * (own * sample).sqrt();
     (own - (own - low).hypot(counted), own + (high - own).hypot(counted))
 }
