@@ -15,10 +15,7 @@ pub fn balance(rows: &mut [Vec<(usize, f64)>], weights: &[f64], wanted: &[f64]) 
         return;
     }
     for _ in 0..ROUNDS {
-        let mut got = vec![0.0; wanted.len()];
-        for (row, weight) in rows.iter().zip(weights) {
-            row.iter().for_each(|&(cause, share)| got[cause] += share * weight);
-        }
+        let got = totals(rows, weights.iter().copied(), wanted.len());
         let factor: Vec<f64> = got
             .iter()
             .zip(wanted)
@@ -29,6 +26,15 @@ pub fn balance(rows: &mut [Vec<(usize, f64)>], weights: &[f64], wanted: &[f64]) 
         }
         normalise(rows);
     }
+}
+
+/// What each cause gets of rows that have `weights` to share out.
+pub fn totals(rows: &[Vec<(usize, f64)>], weights: impl Iterator<Item = f64>, causes: usize) -> Vec<f64> {
+    let mut totals = vec![0.0; causes];
+    for (row, weight) in rows.iter().zip(weights) {
+        row.iter().for_each(|&(cause, share)| totals[cause] += share * weight);
+    }
+    totals
 }
 
 fn normalise(rows: &mut [Vec<(usize, f64)>]) {

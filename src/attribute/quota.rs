@@ -1,9 +1,11 @@
 //! Whole samples for fractional shares.
 
+use super::balance::totals;
+
 /// Turns each row's shares (cause, share; sums to 1) of its `samples` into whole numbers that sum to `samples`. Each cause is
 /// first told its whole number over all rows; what rounding takes from it in one row it gets back in a later one.
 pub fn quotas(rows: &[Vec<(usize, f64)>], samples: &[u64], causes: usize) -> Vec<Vec<(usize, u64)>> {
-    let mut owed = rounding(&totals(rows, samples, causes));
+    let mut owed = rounding(&totals(rows, samples.iter().map(|&n| n as f64), causes));
     let mut order: Vec<usize> = (0..rows.len()).collect();
     // small rows first: the large ones have room to settle the debts
     order.sort_by_key(|&r| (samples[r], r));
@@ -12,15 +14,6 @@ pub fn quotas(rows: &[Vec<(usize, f64)>], samples: &[u64], causes: usize) -> Vec
         quotas[r] = round(&rows[r], samples[r], &mut owed);
     }
     quotas
-}
-
-/// Samples per cause.
-fn totals(rows: &[Vec<(usize, f64)>], samples: &[u64], causes: usize) -> Vec<f64> {
-    let mut totals = vec![0.0; causes];
-    for (row, &samples) in rows.iter().zip(samples) {
-        row.iter().for_each(|&(cause, share)| totals[cause] += share * samples as f64);
-    }
-    totals
 }
 
 /// What each cause's whole number is above its total. Sums from the first cause on are rounded, not totals: one by one,

@@ -67,8 +67,8 @@ impl Belief {
 
 /// Standard deviation of the prior on log rates of roots, around what their samples say.
 const ROOT_PRIOR: f64 = 5.0;
-/// Standard deviation of the prior of ways out of loops that are taken more seldom than expected: some loops run ten times,
-/// others a million times. Block distance with it, and in brackets without, for flow and time alone over 72 recordings of 500
+/// Standard deviation of the prior of what is as seldom as leaving a loop, or more, where it is more seldom yet: some loops run ten
+/// times, others a million times. Block distance with it, and in brackets without, for flow and time alone over 72 recordings of 500
 /// samples: .0812 (.0872), of 2,000: .0717 (.0736), of 30 from the five programs with 500 to 5,000: .0520 (.0535), 44 of 500 to
 /// 50,000: .0545 (.0560), 28 others: .0631 (.0620). With 2 it is .0832, .0723, .0519, .0537, .0628.
 const LONGER: f64 = 3.0;

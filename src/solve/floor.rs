@@ -14,7 +14,7 @@ use crate::skid::{Circulation, Rates};
 /// Variance of a Gaussian approximation over what its curvature says: models err where data do not. With 2.5, 3, 3.5 and 4 the
 /// intervals of 44 recordings hold 94.1, 94.4, 94.5 and 94.8 % of the executions, and those of 94.9, 95.5, 95.7 and 95.9 % of
 /// the instructions; those of five programs 99 to 100 % and 94, 95, 98 and 99 %, but with 2.5 how often matmul's inner loop goes
-/// round is just outside.
+/// round is just outside. (All this when intervals had twice the part of counting that they have now, `solve/answer.rs`.)
 const DOUBT: f64 = 3.0;
 /// The same where samples stand where they arose: no model stands between them and the answer.
 const EXACT_DOUBT: f64 = 2.0;
