@@ -10,9 +10,14 @@ use crate::skid::{Rates, Region, Skid};
 
 /// Causes less likely than this share of a report's likeliest are dropped.
 const LEAST: f64 = 1e-5;
+/// Where skid is long, time goes in steps of several ticks: one for so many cycles of its mean …
+const STEP: f64 = 16.0;
+/// … but not more than this.
+const COARSEST: usize = 4;
 
 /// Causes of an event that overflows behind the executions in `origin` (per node) and is reported after `skid`.
 pub fn by_overflow(walk: &Walk, skid: &Skid, origin: &[f64]) -> Coupling {
+    let skid = &skid.coarser(((skid.mean() / STEP) as usize).clamp(1, COARSEST));
     let nodes = walk.region.nodes.len();
     let causes: Vec<usize> = (0..nodes).filter(|&m| origin[m] > 0.0).collect();
     let landed: Vec<Vec<f64>> = causes
@@ -20,8 +25,7 @@ pub fn by_overflow(walk: &Walk, skid: &Skid, origin: &[f64]) -> Coupling {
         .map_init(Kernel::default, |kernel, &m| {
             let mut one = vec![0.0; nodes];
             one[m] = origin[m];
-            let bins = kernel.reports(walk, skid, Origin::Behind(&one));
-            mix(&bins, &skid.weights)
+            kernel.reported(walk, skid, Origin::Behind(&one))
         })
         .collect();
     transpose(nodes, &causes, &landed)
@@ -96,14 +100,6 @@ fn add(causes: &mut Vec<(usize, f64)>, cause: usize, weight: f64) {
         Some(known) => known.1 += weight,
         None => causes.push((cause, weight)),
     }
-}
-
-fn mix(bins: &[Vec<f64>], weights: &[f64]) -> Vec<f64> {
-    let mut mixed = vec![0.0; bins.first().map_or(0, Vec::len)];
-    for (bin, weight) in bins.iter().zip(weights) {
-        mixed.iter_mut().zip(bin).for_each(|(sum, b)| *sum += weight * b);
-    }
-    mixed
 }
 
 fn transpose(n: usize, causes: &[usize], landed: &[Vec<f64>]) -> Coupling {

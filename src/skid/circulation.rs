@@ -3,20 +3,29 @@
 //! A block runs as often as the arms that lead to it are taken; a call goes on behind itself and feeds its callee. With
 //! *p* the arm probabilities and *s* the rates of the roots, *E = s + Bᵀ(p) E*.
 
-use super::region::{By, Region};
+use super::region::{Arm, By, Region};
 use super::sparse::{Factors, Pattern};
 
 /// Transfers are damped by so much, so that a loop without an exit has a solution.
 const DAMPING: f64 = 1.0 - 1e-6;
 
-/// The flow equations of one region, with room to solve them again and again.
+/// The flow equations of one region.
 #[derive(Clone, Debug)]
 pub struct Circulation {
     pattern: Pattern,
+    /// Arms that feed a block: the block fed, the block that they leave, the arm.
+    feeds: Vec<(usize, usize, usize)>,
+}
+
+/// The flow at some parameters, from which those are found where one of them is another.
+pub struct Around<'a> {
+    circulation: &'a Circulation,
+    region: &'a Region,
+    z: &'a Logits,
+    arms: Vec<f64>,
     factors: Factors,
-    entries: Vec<(usize, usize, f64)>,
-    /// Arm of each entry.
-    arm_of: Vec<usize>,
+    /// Executions of each block, to no scale.
+    blocks: Vec<f64>,
 }
 
 /// What follows from branch probabilities.
@@ -43,16 +52,12 @@ pub type Logits = [f64];
 impl Circulation {
     /// Sets up the equations of `region`.
     pub fn new(region: &Region) -> Circulation {
-        let mut arm_of = Vec::new();
-        let mut entries = Vec::new();
-        for (ix, arm) in region.arms.iter().enumerate() {
-            if let Some(to) = arm.to.filter(|_| !arm.again) {
-                entries.push((to, region.nodes[arm.node].block, 0.0));
-                arm_of.push(ix);
-            }
-        }
-        let pattern = Pattern::new(region.blocks.len(), entries.iter().map(|&(r, c, _)| (r, c)));
-        Circulation { pattern, factors: Factors::default(), entries, arm_of }
+        let fed = |(ix, arm): (usize, &Arm)| {
+            Some((arm.to.filter(|_| !arm.again)?, region.nodes[arm.node].block, ix))
+        };
+        let feeds: Vec<_> = region.arms.iter().enumerate().filter_map(fed).collect();
+        let pattern = Pattern::new(region.blocks.len(), feeds.iter().map(|&(to, from, _)| (to, from)));
+        Circulation { pattern, feeds }
     }
 
     /// Number of parameters: free branch logits and root rates.
@@ -62,28 +67,26 @@ impl Circulation {
 
     /// Executions and walk for parameters `z`, scaled so that instructions executed sum to `total`. `None` where the
     /// parameters admit none (a recursion that grows without bound).
-    pub fn rates(&mut self, region: &Region, z: &Logits, total: f64) -> Option<Rates> {
+    pub fn rates(&self, region: &Region, z: &Logits, total: f64) -> Option<Rates> {
+        let around = self.around(region, z);
+        scaled(region, around.arms, around.blocks, total)
+    }
+
+    /// The flow at `z`.
+    pub fn around<'a>(&'a self, region: &'a Region, z: &'a Logits) -> Around<'a> {
         let arms = probabilities(region, z);
-        self.factorise(&arms);
-        let sources = sources(region, z);
-        let mut blocks = self.pattern.solve(&self.factors, &sources);
-        let sum: f64 =
-            region.blocks.iter().zip(&blocks).map(|(b, e)| b.nodes.len() as f64 * e.max(0.0)).sum();
-        if !(sum.is_finite() && sum > 0.0) || blocks.iter().any(|&e| e < -1e-9 * sum) {
-            return None;
-        }
-        blocks.iter_mut().for_each(|e| *e = e.max(0.0) * total / sum);
-        let steps = steps(region, &arms, &blocks);
-        Some(Rates { arms, blocks, steps })
+        let factors = self.factorise(&arms);
+        let blocks = self.pattern.solve(&factors, &sources(region, z));
+        Around { circulation: self, region, z, arms, factors, blocks }
     }
 
     /// For each root, the rate at which it would have to run to give the blocks it feeds `samples`, were it alone.
-    pub fn fed(&mut self, region: &Region, z: &Logits, samples: &[f64]) -> Vec<f64> {
-        self.factorise(&probabilities(region, z));
+    pub fn fed(&self, region: &Region, z: &Logits, samples: &[f64]) -> Vec<f64> {
+        let factors = self.factorise(&probabilities(region, z));
         let rate = |&root: &usize| {
             let mut alone = vec![0.0; region.blocks.len()];
             alone[root] = 1.0;
-            let blocks = self.pattern.solve(&self.factors, &alone);
+            let blocks = self.pattern.solve(&factors, &alone);
             let (mut seen, mut expected) = (0.5, 0.0);
             for (b, block) in region.blocks.iter().enumerate().filter(|&(b, _)| blocks[b] > 1e-9) {
                 seen += samples[b];
@@ -94,12 +97,52 @@ impl Circulation {
         region.roots.iter().map(rate).collect()
     }
 
-    fn factorise(&mut self, arms: &[f64]) {
-        for (entry, &arm) in self.entries.iter_mut().zip(&self.arm_of) {
-            entry.2 = -DAMPING * arms[arm];
-        }
-        self.pattern.factorise(&mut self.factors, &self.entries);
+    fn factorise(&self, arms: &[f64]) -> Factors {
+        self.pattern.factorise(self.feeds.iter().map(|&(to, from, arm)| (to, from, -DAMPING * arms[arm])))
     }
+}
+
+impl Around<'_> {
+    /// As [`Circulation::rates`], where parameter `k` is `step` more.
+    ///
+    /// Another logit changes one column of the equations, another rate of a root one number on their right: what follows
+    /// takes one solution, not another factorisation (Sherman and Morrison, "Adjustment of an inverse matrix corresponding
+    /// to a change in one element of a given matrix", 1950).
+    pub fn moved(&self, k: usize, step: f64, total: f64) -> Option<Rates> {
+        let Around { circulation, region, z, .. } = *self;
+        let mut z = z.to_vec();
+        z[k] += step;
+        let mut change = vec![0.0; region.blocks.len()];
+        let (mut arms, mut factor) = (self.arms.clone(), 1.0);
+        let mut column = None;
+        match k.checked_sub(region.freedom()) {
+            Some(root) => change[region.roots[root + 1]] = z[k].exp() - (z[k] - step).exp(),
+            None => {
+                arms = probabilities(region, &z);
+                for &(to, from, arm) in circulation.feeds.iter().filter(|f| arms[f.2] != self.arms[f.2]) {
+                    change[to] += DAMPING * (arms[arm] - self.arms[arm]);
+                    column = Some(from);
+                }
+            }
+        }
+        let change = circulation.pattern.solve(&self.factors, &change);
+        if let Some(from) = column {
+            factor = self.blocks[from] / (1.0 - change[from]);
+        }
+        let blocks = self.blocks.iter().zip(&change).map(|(e, c)| e + factor * c).collect();
+        scaled(region, arms, blocks, total)
+    }
+}
+
+/// Executions scaled so that instructions executed sum to `total`, and the walk; `None` where they are none.
+fn scaled(region: &Region, arms: Vec<f64>, mut blocks: Vec<f64>, total: f64) -> Option<Rates> {
+    let sum: f64 = region.blocks.iter().zip(&blocks).map(|(b, e)| b.nodes.len() as f64 * e.max(0.0)).sum();
+    if !(sum.is_finite() && sum > 0.0) || blocks.iter().any(|&e| e < -1e-9 * sum) {
+        return None;
+    }
+    blocks.iter_mut().for_each(|e| *e = e.max(0.0) * total / sum);
+    let steps = steps(region, &arms, &blocks);
+    Some(Rates { arms, blocks, steps })
 }
 
 /// Arm probabilities: softmax over each decision, 1 for arms without an alternative.
@@ -186,7 +229,7 @@ mod tests {
     fn a_loop_runs_as_often_as_its_back_edge_says_and_feeds_what_it_calls() {
         let region = region();
         assert_eq!((region.roots.len(), region.freedom()), (2, 3));
-        let mut circulation = Circulation::new(&region);
+        let circulation = Circulation::new(&region);
         // arms of a loop: fall through first, taken second; back edge 3 times in 4
         let z = [3f64.ln(), 0.0, 0.0, 0.0];
         let rates = circulation.rates(&region, &z, 100.0).expect("flows");
@@ -198,6 +241,24 @@ mod tests {
         for node in 0..region.nodes.len() {
             let out: f64 = rates.steps[region.starts[node]..region.starts[node + 1]].iter().sum();
             assert!(out <= 1.0 + 1e-9);
+        }
+    }
+
+    #[test]
+    fn what_moves_one_parameter_is_what_starts_there() {
+        let region = region();
+        let circulation = Circulation::new(&region);
+        let z = [1.0, -0.5, 2.0, 0.3];
+        let around = circulation.around(&region, &z);
+        for k in 0..z.len() {
+            for step in [0.02, -0.7] {
+                let mut there = z;
+                there[k] += step;
+                let anew = circulation.rates(&region, &there, 100.0).expect("flows");
+                let moved = around.moved(k, step, 100.0).expect("flows");
+                let pairs = anew.blocks.iter().zip(&moved.blocks).chain(anew.steps.iter().zip(&moved.steps));
+                assert!(pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-9 * (1.0 + a)), "{k} {step}");
+            }
         }
     }
 }

@@ -8,7 +8,7 @@
 use super::circulation::Rates;
 use super::core::Shape;
 use super::region::Region;
-use super::waits;
+use super::waits::Waits;
 
 /// What a file says about the processor: which address an interrupt reports, and how instructions issue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +43,14 @@ pub struct TimeSamples {
     pub exact: bool,
 }
 
+impl TimeSamples {
+    /// What can have been waited for, where such is reported.
+    pub fn waits(&self, region: &Region, reporting: Reporting) -> Waits {
+        let late = reporting.late && !self.exact;
+        Waits::new(region, &self.cycles, Reporting { late, ..reporting })
+    }
+}
+
 /// Pseudo-samples that a class's mean head time counts as.
 const CLASS_SAMPLES: f64 = 0.5;
 
@@ -59,8 +67,7 @@ impl Holds {
                 Holds { waited: Vec::new(), mean: region.nodes.iter().map(|n| typical(n.latency)).collect() }
             }
             Some(time) => {
-                let late = reporting.late && !time.exact;
-                let waited = waits::waited(region, rates, &time.cycles, Reporting { late, ..reporting });
+                let waited = time.waits(region, reporting).at(region, rates);
                 let mean = shrunk(region, rates, &waited, time.period);
                 Holds { waited, mean }
             }

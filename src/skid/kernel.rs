@@ -9,11 +9,14 @@
 //! that misses often: 129 nats, then 181, 236 and 188), wrong guesses for 12 or 18 (137, 142).
 
 use super::circulation::Rates;
-use super::hold::{Holds, Reporting, each_step};
+use super::hold::{Holds, Reporting};
+use super::marked::Marked;
 use super::region::Region;
 
 /// Stages of a long hold: its coefficient of variation is 1/√STAGES.
 const STAGES: usize = 4;
+/// Part of what overflowed that is dropped where no more of it is left on a node.
+const GONE: f64 = 1e-7;
 
 /// Distribution of the time between overflow and report.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,6 +92,25 @@ impl Skid {
         self.edges.windows(2).map(|e| (e[0] + e[1]) as f64 * 0.5 * self.tick)
     }
 
+    /// The same in ticks `times` as long, bins that are shorter than those put together.
+    pub fn coarser(&self, times: usize) -> Skid {
+        let mut skid =
+            Skid { tick: self.tick * times as f64, edges: vec![self.edges[0] / times], weights: Vec::new() };
+        let mut sum = 0.0;
+        for (edge, weight) in self.edges[1..].iter().zip(&self.weights) {
+            sum += weight;
+            let (edge, last) = (edge.div_ceil(times), *skid.edges.last().unwrap_or(&0));
+            if edge > last {
+                skid.edges.push(edge);
+                skid.weights.push(std::mem::take(&mut sum));
+            }
+        }
+        if let Some(last) = skid.weights.last_mut() {
+            *last += sum;
+        }
+        skid
+    }
+
     /// Cuts off bins at both ends that hold together less than `mass`.
     pub fn trimmed(&self, mass: f64) -> Skid {
         let (mut first, mut last) = (0, self.weights.len());
@@ -139,9 +161,16 @@ pub enum Origin<'a> {
 /// The walk, with room to run it again and again.
 #[derive(Clone, Debug, Default)]
 pub struct Kernel {
-    /// Mass per stage and node, stage-major.
-    mass: Vec<f64>,
+    /// Mass per stage of each node.
+    mass: Vec<[f64; STAGES]>,
+    /// Nodes that have mass.
+    held: Marked,
+    /// Mass that arrives at each node.
     moving: Vec<f64>,
+    /// Nodes where mass arrives.
+    reached: Marked,
+    /// Least mass that stays on a node.
+    least: f64,
     pass: Vec<f64>,
     leave: Vec<f64>,
     long: Vec<bool>,
@@ -151,53 +180,63 @@ impl Kernel {
     /// For each bin of `skid`, where the head stands during it when an overflow happened at `origin`: expected reports per
     /// node, averaged over the bin's ticks. Each sums to what `origin` does, less what has left the region.
     pub fn reports(&mut self, walk: &Walk<'_>, skid: &Skid, origin: Origin<'_>) -> Vec<Vec<f64>> {
-        let Walk { region, rates, holds, reporting } = *walk;
-        self.prepare(region, holds, skid.tick);
-        match origin {
-            Origin::Behind(executions) => {
-                for (from, &executions) in executions.iter().enumerate() {
-                    self.go_on(region, rates, from, executions);
-                }
-                self.settle(region, rates);
-            }
-            Origin::Entering(entered) => {
-                self.moving.copy_from_slice(entered);
-                self.settle(region, rates);
-            }
-            Origin::Waiting(waited) => {
-                self.mass.iter_mut().zip(waited).for_each(|(mass, &executions)| *mass += executions);
-            }
-        }
-        self.run(region, rates, skid, reporting)
+        let mut bins = vec![vec![0.0; walk.region.nodes.len()]; skid.weights.len()];
+        self.run(walk, skid, origin, |kernel, bin, part| kernel.look(part, &mut bins[bin]));
+        bins.iter_mut().for_each(|bin| *bin = report(walk, std::mem::take(bin)));
+        bins
     }
 
-    fn run(&mut self, region: &Region, rates: &Rates, skid: &Skid, reporting: Reporting) -> Vec<Vec<f64>> {
-        let mut bins = vec![vec![0.0; region.nodes.len()]; skid.weights.len()];
-        let last = skid.edges.last().copied().unwrap_or(0);
-        let mut bin = 0;
-        for tick in 0..last {
-            while tick >= skid.edges[bin + 1] {
-                bin += 1;
+    /// The same, averaged over the whole of `skid`.
+    pub fn reported(&mut self, walk: &Walk<'_>, skid: &Skid, origin: Origin<'_>) -> Vec<f64> {
+        let mut sum = vec![0.0; walk.region.nodes.len()];
+        self.run(walk, skid, origin, |kernel, bin, part| kernel.look(part * skid.weights[bin], &mut sum));
+        report(walk, sum)
+    }
+
+    /// Shows every tick: its bin, and which part of that it is.
+    fn run(
+        &mut self,
+        walk: &Walk<'_>,
+        skid: &Skid,
+        origin: Origin<'_>,
+        mut show: impl FnMut(&Kernel, usize, f64),
+    ) {
+        let Walk { region, rates, holds, .. } = *walk;
+        self.prepare(region, holds, skid.tick);
+        self.begin(region, rates, origin);
+        let mut tick = 0;
+        for (bin, edge) in skid.edges.windows(2).enumerate() {
+            while tick < edge[1] {
+                if tick >= edge[0] {
+                    show(self, bin, 1.0 / (edge[1] - edge[0]) as f64);
+                }
+                self.tick(region, rates);
+                tick += 1;
             }
-            if tick >= skid.edges[bin] {
-                self.look(&mut bins[bin]);
+        }
+    }
+
+    fn begin(&mut self, region: &Region, rates: &Rates, origin: Origin<'_>) {
+        let (Origin::Behind(of) | Origin::Entering(of) | Origin::Waiting(of)) = origin;
+        self.least = GONE * of.iter().sum::<f64>();
+        for (node, &mass) in of.iter().enumerate().filter(|(_, mass)| **mass > 0.0) {
+            match origin {
+                Origin::Behind(_) => self.go_on(region, rates, node, mass),
+                Origin::Entering(_) => self.reach(node, mass),
+                Origin::Waiting(_) => self.hold(node, mass),
             }
-            self.tick(region, rates);
         }
-        for (bin, edge) in bins.iter_mut().zip(skid.edges.windows(2)) {
-            let ticks = (edge[1] - edge[0]) as f64;
-            bin.iter_mut().for_each(|m| *m /= ticks);
-            *bin = report(region, rates, bin, reporting);
-        }
-        bins
+        self.settle(region, rates);
     }
 
     fn prepare(&mut self, region: &Region, holds: &Holds, tick: f64) {
         let n = region.nodes.len();
         self.mass.clear();
-        self.mass.resize(STAGES * n, 0.0);
+        self.mass.resize(n, [0.0; STAGES]);
+        self.held.clear(n);
         self.moving.clear();
         self.moving.resize(n, 0.0);
+        self.reached.clear(n);
         self.pass = holds.mean.iter().map(|h| (1.0 - h / tick).max(0.0)).collect();
         self.long = holds.mean.iter().map(|&h| h >= STAGES as f64 * tick).collect();
         self.leave = (0..n)
@@ -210,18 +249,22 @@ impl Kernel {
 
     /// One tick: what leaves its node moves on, and passes the nodes that retire at once.
     fn tick(&mut self, region: &Region, rates: &Rates) {
-        let n = region.nodes.len();
-        self.moving.fill(0.0);
-        for i in 0..n {
-            let mut out = self.mass[i] * self.leave[i];
-            self.mass[i] -= out;
+        let mut from = 0;
+        while let Some(i) = self.held.next(from) {
+            from = i + 1;
+            let mass = &mut self.mass[i];
+            let mut out = mass[0] * self.leave[i];
+            mass[0] -= out;
             if self.long[i] {
-                for stage in 1..STAGES {
-                    let at = stage * n + i;
-                    let next = self.mass[at] * self.leave[i];
-                    self.mass[at] += out - next;
+                for stage in &mut mass[1..] {
+                    let next = *stage * self.leave[i];
+                    *stage += out - next;
                     out = next;
                 }
+            }
+            if mass.iter().sum::<f64>() < self.least {
+                *mass = [0.0; STAGES];
+                self.held.remove(i);
             }
             if out > 0.0 {
                 self.go_on(region, rates, i, out);
@@ -233,47 +276,53 @@ impl Kernel {
     /// Lets `mass` that leaves node `i` arrive where it goes.
     fn go_on(&mut self, region: &Region, rates: &Rates, i: usize, mass: f64) {
         for at in region.starts[i]..region.starts[i + 1] {
-            self.moving[region.steps[at].to] += mass * rates.steps[at];
+            self.reach(region.steps[at].to, mass * rates.steps[at]);
         }
     }
 
-    /// Lets moving mass pass what retires at once. Mass that comes round backwards more than once a tick waits there.
+    fn reach(&mut self, i: usize, mass: f64) {
+        self.moving[i] += mass;
+        self.reached.insert(i);
+    }
+
+    fn hold(&mut self, i: usize, mass: f64) {
+        self.mass[i][0] += mass;
+        self.held.insert(i);
+    }
+
+    /// Lets moving mass pass what retires at once. Mass that comes round backwards more than twice a tick waits there.
     fn settle(&mut self, region: &Region, rates: &Rates) {
-        for _ in 0..2 {
-            for i in 0..region.nodes.len() {
-                let arrived = self.moving[i];
-                if arrived == 0.0 {
-                    continue;
-                }
-                self.moving[i] = 0.0;
-                let on = arrived * self.pass[i];
-                self.mass[i] += arrived - on;
+        for round in 0..3 {
+            let mut from = 0;
+            while let Some(i) = self.reached.next(from) {
+                from = i + 1;
+                self.reached.remove(i);
+                let arrived = std::mem::take(&mut self.moving[i]);
+                let on = if round < 2 { arrived * self.pass[i] } else { 0.0 };
+                self.hold(i, arrived - on);
                 if on > 0.0 {
                     self.go_on(region, rates, i, on);
                 }
             }
         }
-        for (mass, moving) in self.mass.iter_mut().zip(&self.moving) {
-            *mass += moving;
-        }
     }
 
-    fn look(&self, into: &mut [f64]) {
-        let n = into.len();
-        for stage in self.mass.chunks_exact(n) {
-            for (sum, mass) in into.iter_mut().zip(stage) {
-                *sum += mass;
-            }
+    /// Adds a `part` of where the head stands.
+    fn look(&self, part: f64, into: &mut [f64]) {
+        let mut from = 0;
+        while let Some(i) = self.held.next(from) {
+            from = i + 1;
+            into[i] += part * self.mass[i].iter().sum::<f64>();
         }
     }
 }
 
 /// From what is waited for to what is reported.
-fn report(region: &Region, rates: &Rates, waited: &[f64], reporting: Reporting) -> Vec<f64> {
+fn report(walk: &Walk<'_>, mut waited: Vec<f64>) -> Vec<f64> {
+    let Walk { region, rates, reporting, .. } = *walk;
     if !reporting.late {
-        return waited.to_vec();
+        return waited;
     }
-    let mut waited = waited.to_vec();
     if reporting.fused {
         for i in 1..waited.len() {
             if region.nodes[i].fused {
@@ -282,8 +331,10 @@ fn report(region: &Region, rates: &Rates, waited: &[f64], reporting: Reporting) 
         }
     }
     let mut reported = vec![0.0; waited.len()];
-    let unit =
-        Rates { blocks: vec![1.0; region.blocks.len()], steps: rates.steps.clone(), ..Rates::default() };
-    each_step(region, &unit, |from, to, p| reported[to] += waited[from] * p);
+    for (from, waited) in waited.iter().enumerate().filter(|(_, waited)| **waited > 0.0) {
+        for at in region.starts[from]..region.starts[from + 1] {
+            reported[region.steps[at].to] += waited * rates.steps[at];
+        }
+    }
     reported
 }

@@ -85,24 +85,17 @@ impl Model {
         Circulation::new(&self.region).rates(&self.region, z, self.total())
     }
 
-    /// What time has against `rates` that wait for `holds`, as residuals: waits beyond their limits, then blocks whose pace is
-    /// unlike the usual; none where no time was observed.
-    pub fn timing(&self, rates: &Rates, holds: &Holds) -> Vec<f64> {
+    /// What time has against `rates` if so many cycles were `waited` for each node, as residuals: waits beyond their limits, then
+    /// blocks whose pace is unlike the usual; none where no time was observed.
+    pub fn timing(&self, rates: &Rates, waited: &[f64]) -> Vec<f64> {
         let Some(time) = &self.time else { return Vec::new() };
-        let mut residuals = limits::residuals(&self.region, rates, holds, time.period);
-        residuals.extend(pace::residuals(&self.region, &self.ideal, rates, holds, time.period));
+        let mut residuals = limits::residuals(&self.region, rates, waited, time.period);
+        residuals.extend(pace::residuals(&self.region, &self.ideal, rates, waited, time.period));
         residuals
     }
 
-    /// Expected reports for parameters `z`; `None` where they admit no flow.
-    pub fn predict(
-        &self,
-        flow: &mut Circulation,
-        kernel: &mut Kernel,
-        z: &[f64],
-        skid: &Skid,
-    ) -> Option<Prediction> {
-        let rates = flow.rates(&self.region, z, self.total())?;
+    /// Expected reports where `rates` are the executions.
+    pub fn predict(&self, rates: Rates, kernel: &mut Kernel, skid: &Skid) -> Prediction {
         let holds = Holds::measure(&self.region, &rates, self.time.as_ref(), self.reporting);
         let walk = Walk { region: &self.region, rates: &rates, holds: &holds, reporting: self.reporting };
         let mut bins = Vec::with_capacity(self.events.len());
@@ -117,7 +110,7 @@ impl Model {
             reports.iter_mut().for_each(|bin| normalise(bin));
             bins.push(reports);
         }
-        Some(Prediction { rates, holds, bins })
+        Prediction { rates, holds, bins }
     }
 
     /// Pearson's χ² of the blocks over its degrees of freedom, at least 1: how much more the samples scatter than Poisson's.

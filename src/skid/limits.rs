@@ -12,7 +12,6 @@
 //! (.0807 and .0814 against .0801); refills of 14 or 30 cycles (.0808 twice).
 
 use super::circulation::Rates;
-use super::hold::Holds;
 use super::region::{Node, Region};
 use crate::code::Kind;
 
@@ -29,9 +28,9 @@ const DISPERSION: f64 = 3.0;
 /// Degrees of freedom of Student's t: here and there an instruction waits for what is not known here.
 const FREEDOM: f64 = 4.0;
 
-/// For each node, by how much its wait exceeds what it can be, as a residual ≥ 0; none where no time was observed. `period`
-/// is that of the samples of time.
-pub fn residuals(region: &Region, rates: &Rates, holds: &Holds, period: f64) -> Vec<f64> {
+/// For each node, by how much its wait exceeds what it can be, as a residual ≥ 0. `waited` has the cycles
+/// waited for each node, `period` is that of the samples of time.
+pub fn residuals(region: &Region, rates: &Rates, waited: &[f64], period: f64) -> Vec<f64> {
     let refills = refills(region, rates);
     let residual = |(i, waited): (usize, &f64)| {
         let node = &region.nodes[i];
@@ -41,11 +40,14 @@ pub fn residuals(region: &Region, rates: &Rates, holds: &Holds, period: f64) -> 
             limit += refills[node.block];
         }
         let samples = waited / period + 1.0;
-        let beyond = (samples / (limit / period + 1.0)).ln().max(0.0);
-        let units = beyond / (deviation * deviation + DISPERSION / samples).sqrt();
+        let beyond = samples / (limit / period + 1.0);
+        if beyond <= 1.0 {
+            return 0.0;
+        }
+        let units = beyond.ln() / (deviation * deviation + DISPERSION / samples).sqrt();
         ((FREEDOM + 1.0) * (units * units / FREEDOM).ln_1p()).sqrt()
     };
-    holds.waited.iter().enumerate().map(residual).collect()
+    waited.iter().enumerate().map(residual).collect()
 }
 
 /// Longest wait for `node` itself, cycles, and how far it is to be trusted. Cores that stop at the first use of what is not

@@ -21,6 +21,7 @@ pub mod kernel;
 pub mod lag;
 pub mod likelihood;
 pub mod limits;
+mod marked;
 pub mod nests;
 pub mod operands;
 pub mod pace;

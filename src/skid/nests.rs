@@ -8,8 +8,7 @@
 
 use super::circulation::Rates;
 use super::components::{Components, next_of_walk};
-use super::hold::each_step;
-use super::region::Region;
+use super::region::{Block, Region};
 
 /// Instructions that a skid may carry a sample past: what each entry or exit of a loop may add to it or take from it. (98 functions
 /// of 41 recordings gain or lose 5 or fewer each time in three cases of four, 10 in nine of ten, 29 at most.) With 60, block
@@ -24,7 +23,7 @@ const DISPERSION: f64 = 0.1;
 const DEEPEST: usize = 6;
 
 /// The loops of a region, and the samples in each.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Nests {
     /// The loop that each loop lies in; loops come after those they lie in.
     outer: Vec<Option<usize>>,
@@ -34,24 +33,36 @@ pub struct Nests {
     seen: Vec<f64>,
     /// Loops around each loop.
     depth: Vec<usize>,
+    /// Steps that enter or leave a loop: the step's number, the node it leaves, the loop.
+    crossings: Vec<(usize, usize, usize)>,
 }
 
 impl Nests {
     /// The loops of `region`; `samples` are per node.
     pub fn new(region: &Region, samples: &[f64]) -> Nests {
         let blocks = region.blocks.len();
-        let mut nests =
-            Nests { outer: Vec::new(), inner: vec![None; blocks], seen: Vec::new(), depth: Vec::new() };
+        let mut nests = Nests { inner: vec![None; blocks], ..Nests::default() };
         nests.split(&next_of_walk(region), None, 0);
-        nests.seen = vec![0.0; nests.outer.len()];
-        for (node, samples) in region.nodes.iter().zip(samples) {
-            let mut at = nests.inner[node.block];
-            while let Some(l) = at {
-                nests.seen[l] += samples;
-                at = nests.outer[l];
+        nests.seen = nests.within(region.nodes.iter().zip(samples).map(|(node, s)| (node.block, *s)));
+        for from in 0..region.nodes.len() {
+            for (step, at) in region.steps_of(from).iter().zip(region.starts[from]..) {
+                let ends = [from, step.to].map(|node| nests.inner[region.nodes[node].block]);
+                nests.crossings.extend(nests.between(ends).into_iter().map(|l| (at, from, l)));
             }
         }
         nests
+    }
+
+    /// What lies in each loop, of what lies in blocks.
+    fn within(&self, blocks: impl Iterator<Item = (usize, f64)>) -> Vec<f64> {
+        let mut sums = vec![0.0; self.outer.len()];
+        blocks.filter_map(|(b, own)| Some((self.inner[b]?, own))).for_each(|(l, own)| sums[l] += own);
+        for l in (0..sums.len()).rev() {
+            if let Some(outer) = self.outer[l] {
+                sums[outer] += sums[l];
+            }
+        }
+        sums
     }
 
     /// Finds the loops along steps `next`, all of them inside loop `outer`.
@@ -87,20 +98,12 @@ impl Nests {
 
     /// For each loop, how many standard deviations its executions, at one sample per `period`, are off its samples.
     pub fn residuals(&self, region: &Region, rates: &Rates, period: f64) -> Vec<f64> {
-        let mut expected = vec![0.0; self.seen.len()];
+        let executed = |(b, block): (usize, &Block)| (b, rates.blocks[b] * block.nodes.len() as f64 / period);
+        let expected = self.within(region.blocks.iter().enumerate().map(executed));
         let mut crossed = vec![0.0; self.seen.len()];
-        for (b, block) in region.blocks.iter().enumerate() {
-            let executed = rates.blocks[b] * block.nodes.len() as f64 / period;
-            let mut at = self.inner[b];
-            while let Some(l) = at {
-                expected[l] += executed;
-                at = self.outer[l];
-            }
+        for &(step, from, l) in &self.crossings {
+            crossed[l] += rates.blocks[region.nodes[from].block] * rates.steps[step] / period;
         }
-        each_step(region, rates, |from, to, flow| {
-            let ends = (self.inner[region.nodes[from].block], self.inner[region.nodes[to].block]);
-            self.between(ends, |l| crossed[l] += flow / period);
-        });
         let residual = |(l, seen): (usize, &f64)| {
             let displaced = CARRIED * crossed[l];
             let variance = DISPERSION * (seen + 1.0) + displaced * displaced;
@@ -109,19 +112,21 @@ impl Nests {
         self.seen.iter().enumerate().map(residual).collect()
     }
 
-    /// Visits the loops that a step from inside one loop to inside another leaves and enters.
-    fn between(&self, (mut from, mut to): (Option<usize>, Option<usize>), mut visit: impl FnMut(usize)) {
+    /// The loops that a step from inside one loop to inside another leaves and enters.
+    fn between(&self, [mut from, mut to]: [Option<usize>; 2]) -> Vec<usize> {
+        let mut crossed = Vec::new();
         let depth = |l: Option<usize>| l.map_or(0, |l| self.depth[l] + 1);
         while from != to {
             let (a, b) = (depth(from), depth(to));
             if let Some(l) = from.filter(|_| a >= b) {
-                visit(l);
+                crossed.push(l);
                 from = self.outer[l];
             }
             if let Some(l) = to.filter(|_| b >= a) {
-                visit(l);
+                crossed.push(l);
                 to = self.outer[l];
             }
         }
+        crossed
     }
 }

@@ -10,7 +10,6 @@
 //! whole (.082 and .085 against .078 and .087).
 
 use super::circulation::Rates;
-use super::hold::Holds;
 use super::region::{Node, Region};
 
 /// Instructions that are judged together, and how.
@@ -44,12 +43,9 @@ struct Pace {
 }
 
 /// For each block, by how much the pace of its plain instructions is unlike the usual, then the same of its loads, as
-/// residuals; none where no time was observed. `ideal` is the schedule, `period` that of the samples of time.
-pub fn residuals(region: &Region, ideal: &[f64], rates: &Rates, holds: &Holds, period: f64) -> Vec<f64> {
-    if holds.waited.is_empty() {
-        return Vec::new();
-    }
-    let seen = Seen { region, ideal, rates, holds, period };
+/// residuals. `ideal` is the schedule, `waited` the cycles waited for each node, `period` that of the samples of time.
+pub fn residuals(region: &Region, ideal: &[f64], rates: &Rates, waited: &[f64], period: f64) -> Vec<f64> {
+    let seen = Seen { region, ideal, rates, waited, period };
     let (plain, loads) = (seen.paces(&PLAIN), seen.paces(&LOADS));
     let usual = usual(&plain);
     let of_loads = loads.iter().map(|pace| LOADS.residual(pace, usual));
@@ -69,7 +65,7 @@ struct Seen<'a> {
     region: &'a Region,
     ideal: &'a [f64],
     rates: &'a Rates,
-    holds: &'a Holds,
+    waited: &'a [f64],
     period: f64,
 }
 
@@ -82,7 +78,7 @@ impl Seen<'_> {
         let (mut waited, mut least, mut count) = (0.0, 0.0, 0.0);
         let nodes = self.region.blocks[b].nodes.clone();
         for i in nodes.filter(|&i| (kin.of)(&self.region.nodes[i])) {
-            waited += self.holds.waited[i];
+            waited += self.waited[i];
             least += self.ideal[i];
             count += 1.0;
         }
@@ -110,8 +106,9 @@ fn usual(paces: &[Pace]) -> f64 {
 }
 
 fn median(paces: &[Pace]) -> f64 {
-    let mut logs: Vec<(f64, f64)> = paces.iter().map(|p| (p.log, p.executed)).collect();
-    logs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let ran = paces.iter().filter(|p| p.executed > 0.0);
+    let mut logs: Vec<(f64, f64)> = ran.map(|p| (p.log, p.executed)).collect();
+    logs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let half = logs.iter().map(|l| l.1).sum::<f64>() / 2.0;
     let mut sum = 0.0;
     let upper = logs.iter().find(|l| {

@@ -3,7 +3,9 @@
 //! The matrices are *I − Bᵀ* with *B* the transfer probabilities between blocks: diagonally dominant but for calls, so no
 //! pivoting is needed. Unknowns are eliminated in order of least degree.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Smallest pivot: below it a block would run without end.
 const LEAST_PIVOT: f64 = 1e-9;
@@ -14,18 +16,50 @@ pub struct Pattern {
     /// `position[i]`: when unknown `i` is eliminated.
     position: Vec<usize>,
     order: Vec<usize>,
-    /// Columns of each row of L (before the diagonal) and U (behind it), both ascending, in elimination order.
-    lower: Vec<Vec<usize>>,
-    upper: Vec<Vec<usize>>,
+    /// Columns of each row of L (before the diagonal) and U (behind it), in elimination order.
+    lower: Rows,
+    upper: Rows,
+}
+
+/// Columns row by row, ascending: those of row `i` are `columns[starts[i]..starts[i + 1]]`.
+#[derive(Clone, Debug, Default)]
+struct Rows {
+    starts: Vec<usize>,
+    columns: Vec<usize>,
 }
 
 /// A factorised matrix.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Factors {
-    lower: Vec<Vec<f64>>,
-    upper: Vec<Vec<f64>>,
+    lower: Vec<f64>,
+    upper: Vec<f64>,
     pivot: Vec<f64>,
-    work: Vec<f64>,
+}
+
+impl Rows {
+    fn of(rows: &[Vec<usize>]) -> Rows {
+        let ends = rows.iter().scan(0, |end, row| {
+            *end += row.len();
+            Some(*end)
+        });
+        Rows { starts: std::iter::once(0).chain(ends).collect(), columns: rows.concat() }
+    }
+
+    fn row(&self, row: usize) -> Range<usize> {
+        self.starts[row]..self.starts[row + 1]
+    }
+
+    /// Sum of a row's `values` times what `x` has in their columns.
+    fn product(&self, values: &[f64], row: usize, x: &[f64]) -> f64 {
+        let own = self.row(row);
+        self.columns[own.clone()].iter().zip(&values[own]).map(|(&c, v)| v * x[c]).sum()
+    }
+
+    /// Where in the values the entry of `row` and `column` is.
+    fn at(&self, row: usize, column: usize) -> Option<usize> {
+        let own = self.row(row);
+        Some(own.start + self.columns[own].binary_search(&column).ok()?)
+    }
 }
 
 impl Pattern {
@@ -36,42 +70,41 @@ impl Pattern {
             near[row].insert(column);
             near[column].insert(row);
         }
-        let mut pattern = Pattern {
-            position: vec![0; n],
-            order: Vec::with_capacity(n),
-            lower: vec![Vec::new(); n],
-            upper: vec![Vec::new(); n],
-        };
+        let (mut position, mut order) = (vec![0; n], Vec::with_capacity(n));
         let mut left: BTreeSet<(usize, usize)> = (0..n).map(|i| (near[i].len(), i)).collect();
         let mut behind = Vec::with_capacity(n);
         while let Some((_, next)) = left.pop_first() {
-            pattern.position[next] = pattern.order.len();
-            pattern.order.push(next);
+            position[next] = order.len();
+            order.push(next);
             let around: Vec<usize> = std::mem::take(&mut near[next]).into_iter().collect();
             eliminate(next, &around, &mut near, &mut left);
             behind.push(around);
         }
+        let (mut lower, mut upper) = (vec![Vec::new(); n], vec![Vec::new(); n]);
         for (row, around) in behind.into_iter().enumerate() {
-            pattern.upper[row] = around.into_iter().map(|i| pattern.position[i]).collect();
-            pattern.upper[row].sort_unstable();
-            for &column in &pattern.upper[row].clone() {
-                pattern.lower[column].push(row);
-            }
+            upper[row] = around.into_iter().map(|i: usize| position[i]).collect();
+            upper[row].sort_unstable();
+            upper[row].iter().for_each(|&column: &usize| lower[column].push(row));
         }
-        pattern
+        Pattern { position, order, lower: Rows::of(&lower), upper: Rows::of(&upper) }
     }
 
-    /// Factorises the matrix whose entries `fill` adds, by calling its argument with (row, column, value); the diagonal
-    /// starts at 1.
-    pub fn factorise(&self, factors: &mut Factors, entries: &[(usize, usize, f64)]) {
+    /// Factorises the matrix with `entries` (row, column, value), those of one place summed, and 1 added on the diagonal.
+    pub fn factorise(&self, entries: impl Iterator<Item = (usize, usize, f64)>) -> Factors {
         let n = self.order.len();
-        factors.reset(self);
-        for &(row, column, value) in entries {
+        let mut factors = Factors {
+            lower: vec![0.0; self.lower.columns.len()],
+            upper: vec![0.0; self.upper.columns.len()],
+            pivot: vec![1.0; n],
+        };
+        for (row, column, value) in entries {
             factors.add(self, self.position[row], self.position[column], value);
         }
+        let mut work = vec![0.0; n];
         for row in 0..n {
-            factors.reduce(self, row);
+            factors.reduce(self, row, &mut work);
         }
+        factors
     }
 
     /// Solves *A x = b*.
@@ -79,12 +112,10 @@ impl Pattern {
         let n = self.order.len();
         let mut x: Vec<f64> = self.order.iter().map(|&i| b[i]).collect();
         for row in 0..n {
-            let known: f64 = self.lower[row].iter().zip(&factors.lower[row]).map(|(&c, l)| l * x[c]).sum();
-            x[row] -= known;
+            x[row] -= self.lower.product(&factors.lower, row, &x);
         }
         for row in (0..n).rev() {
-            let known: f64 = self.upper[row].iter().zip(&factors.upper[row]).map(|(&c, u)| u * x[c]).sum();
-            x[row] = (x[row] - known) / factors.pivot[row];
+            x[row] = (x[row] - self.upper.product(&factors.upper, row, &x)) / factors.pivot[row];
         }
         self.position.iter().map(|&p| x[p]).collect()
     }
@@ -106,54 +137,45 @@ fn eliminate(
 }
 
 impl Factors {
-    fn reset(&mut self, pattern: &Pattern) {
-        let zeros = |rows: &[Vec<usize>]| rows.iter().map(|r| vec![0.0; r.len()]).collect();
-        if self.pivot.len() != pattern.order.len() {
-            self.lower = zeros(&pattern.lower);
-            self.upper = zeros(&pattern.upper);
-            self.work = vec![0.0; pattern.order.len()];
-        } else {
-            self.lower.iter_mut().chain(&mut self.upper).for_each(|row| row.fill(0.0));
-        }
-        self.pivot.clear();
-        self.pivot.resize(pattern.order.len(), 1.0);
-    }
-
     fn add(&mut self, pattern: &Pattern, row: usize, column: usize, value: f64) {
-        let (list, values) = match column.cmp(&row) {
-            std::cmp::Ordering::Equal => {
+        let (rows, values) = match column.cmp(&row) {
+            Ordering::Equal => {
                 self.pivot[row] += value;
                 return;
             }
-            std::cmp::Ordering::Less => (&pattern.lower[row], &mut self.lower[row]),
-            std::cmp::Ordering::Greater => (&pattern.upper[row], &mut self.upper[row]),
+            Ordering::Less => (&pattern.lower, &mut self.lower),
+            Ordering::Greater => (&pattern.upper, &mut self.upper),
         };
-        if let Ok(at) = list.binary_search(&column) {
+        if let Some(at) = rows.at(row, column) {
             values[at] += value;
         }
     }
 
-    /// Eliminates everything before the diagonal of `row`.
-    fn reduce(&mut self, pattern: &Pattern, row: usize) {
-        let work = &mut self.work;
-        for (&c, &v) in pattern.lower[row].iter().zip(&self.lower[row]) {
-            work[c] = v;
-        }
-        for (&c, &v) in pattern.upper[row].iter().zip(&self.upper[row]) {
-            work[c] = v;
-        }
+    /// Eliminates everything before the diagonal of `row`; `work` has room for a row.
+    fn reduce(&mut self, pattern: &Pattern, row: usize, work: &mut [f64]) {
+        let (before, behind) = (pattern.lower.row(row), pattern.upper.row(row));
+        pattern.lower.columns[before.clone()]
+            .iter()
+            .zip(&self.lower[before.clone()])
+            .for_each(|(&c, &v)| work[c] = v);
+        pattern.upper.columns[behind.clone()]
+            .iter()
+            .zip(&self.upper[behind.clone()])
+            .for_each(|(&c, &v)| work[c] = v);
         work[row] = self.pivot[row];
-        for (at, &k) in pattern.lower[row].iter().enumerate() {
+        for at in before {
+            let k = pattern.lower.columns[at];
             let l = work[k] / self.pivot[k];
-            self.lower[row][at] = l;
+            self.lower[at] = l;
             if l != 0.0 {
-                for (&c, &u) in pattern.upper[k].iter().zip(&self.upper[k]) {
+                let own = pattern.upper.row(k);
+                for (&c, &u) in pattern.upper.columns[own.clone()].iter().zip(&self.upper[own]) {
                     work[c] -= l * u;
                 }
             }
         }
-        for (at, &c) in pattern.upper[row].iter().enumerate() {
-            self.upper[row][at] = work[c];
+        for at in behind {
+            self.upper[at] = work[pattern.upper.columns[at]];
         }
         self.pivot[row] = if work[row].abs() < LEAST_PIVOT { LEAST_PIVOT } else { work[row] };
     }
@@ -178,10 +200,7 @@ mod tests {
     #[test]
     fn solutions_satisfy_the_equations() {
         let pattern = Pattern::new(4, ENTRIES.iter().map(|&(r, c, _)| (r, c)));
-        let mut factors = Factors::default();
-        for _ in 0..2 {
-            pattern.factorise(&mut factors, &ENTRIES);
-        }
+        let factors = pattern.factorise(ENTRIES.into_iter());
         let b = [1.0, 2.0, -1.0, 0.5];
         let direct = multiply(&pattern.solve(&factors, &b));
         for i in 0..4 {

@@ -11,79 +11,85 @@
 //! .036 on one of them), from .0271 to .0262 over five programs. 1, 4, 8 and 20 turns give .0828, .0804, .0801 and .0809.
 
 use super::circulation::Rates;
-use super::hold::{Reporting, each_step};
+use super::hold::Reporting;
 use super::region::Region;
 
 /// Turns of the iteration: more fit the noise.
 const TURNS: usize = 8;
 /// Cycles that no wait is taken to be below: what seemed to be nothing may come back.
 const LEAST: f64 = 0.05;
+/// No way is taken more seldom: if none seems to be, what is reported behind them came from somewhere all the same.
+const SELDOM: f64 = 1e-12;
 
-/// Time per node that was waited for; sums to what was `reported`.
-pub fn waited(region: &Region, rates: &Rates, reported: &[f64], reporting: Reporting) -> Vec<f64> {
-    // the first of a fused pair is waited for in place of both
-    let leader = |i: usize| if reporting.fused && region.nodes[i].fused { i.saturating_sub(1) } else { i };
-    if !reporting.late {
-        let mut waited = vec![0.0; reported.len()];
-        reported.iter().enumerate().for_each(|(i, reported)| waited[leader(i)] += reported);
-        return waited;
-    }
-    let joints = Joints::of(region, rates, reported, &leader);
-    let runs = |i: usize| rates.blocks[region.nodes[i].block].max(1e-9);
-    let mut waited = joints.share(&|_| 1.0);
-    for _ in 0..TURNS {
-        waited = joints.share(&|from| waited[from] / runs(from) + LEAST);
-    }
-    waited
-}
-
-/// What is reported where ways meet, and what had one way only to come.
-struct Joints<'a> {
-    reported: &'a [f64],
+/// What was reported, and where it may have been waited for.
+#[derive(Clone, Debug)]
+pub struct Waits {
+    reported: Vec<f64>,
     /// Time that was waited for each node, of what can have come from nowhere else.
     sure: Vec<f64>,
-    /// Ways that meet: from where, to where, and how often each is taken.
-    ways: Vec<(usize, usize, f64)>,
+    /// Ways that meet where something is reported.
+    ways: Vec<Way>,
 }
 
-impl Joints<'_> {
-    fn of<'a>(
-        region: &Region,
-        rates: &Rates,
-        reported: &'a [f64],
-        leader: &impl Fn(usize) -> usize,
-    ) -> Joints<'a> {
+/// A step to where others go as well.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    /// The node left.
+    node: usize,
+    /// The node that was waited for before.
+    waited: usize,
+    /// The node entered.
+    to: usize,
+    /// Its number in the region.
+    step: usize,
+}
+
+impl Waits {
+    /// Sorts what is `reported` per node of `region`.
+    pub fn new(region: &Region, reported: &[f64], reporting: Reporting) -> Waits {
+        // the first of a fused pair is waited for in place of both
+        let leader =
+            |i: usize| if reporting.fused && region.nodes[i].fused { i.saturating_sub(1) } else { i };
+        let mut ways = Vec::new();
+        for node in (0..region.nodes.len()).filter(|_| reporting.late) {
+            let steps = region.steps_of(node).iter().zip(region.starts[node]..);
+            ways.extend(steps.map(|(s, step)| Way { node, waited: leader(node), to: s.to, step }));
+        }
         let mut came: Vec<(usize, usize)> = vec![(0, 0); reported.len()];
-        let taken = |visit: &mut dyn FnMut(usize, usize, f64)| {
-            each_step(region, rates, |from, to, flow| {
-                if flow > 0.0 {
-                    visit(leader(from), to, flow);
-                }
-            });
-        };
-        taken(&mut |from, to, _| came[to] = (came[to].0 + 1, from));
+        ways.iter().for_each(|way| came[way.to] = (came[way.to].0 + 1, way.waited));
         let mut sure = vec![0.0; reported.len()];
         for (i, reported) in reported.iter().enumerate().filter(|(i, _)| came[*i].0 < 2) {
             let (ways, from) = came[i];
             sure[if ways == 1 { from } else { leader(i) }] += reported;
         }
-        let mut ways = Vec::new();
-        taken(&mut |from, to, flow| {
-            if came[to].0 > 1 && reported[to] > 0.0 {
-                ways.push((from, to, flow));
-            }
-        });
-        Joints { reported, sure, ways }
+        ways.retain(|way| came[way.to].0 > 1 && reported[way.to] > 0.0);
+        Waits { reported: reported.to_vec(), sure, ways }
+    }
+
+    /// Time per node that was waited for, at `rates`; sums to what was reported.
+    pub fn at(&self, region: &Region, rates: &Rates) -> Vec<f64> {
+        let runs = |i: usize| rates.blocks[region.nodes[i].block].max(1e-9);
+        let flow = |w: &Way| (runs(w.node) * rates.steps[w.step]).max(SELDOM);
+        let flows: Vec<f64> = self.ways.iter().map(flow).collect();
+        let mut waits = vec![1.0; self.reported.len()];
+        let mut waited = self.share(&flows, &waits);
+        for _ in 0..TURNS {
+            self.ways.iter().for_each(|w| waits[w.waited] = waited[w.waited] / runs(w.waited) + LEAST);
+            waited = self.share(&flows, &waits);
+        }
+        waited
     }
 
     /// Gives what is reported where ways meet to where they come from, in proportion to how often each is taken and how long
     /// is waited there.
-    fn share(&self, wait: &dyn Fn(usize) -> f64) -> Vec<f64> {
+    fn share(&self, flows: &[f64], waits: &[f64]) -> Vec<f64> {
         let mut inflow = vec![0.0; self.reported.len()];
-        self.ways.iter().for_each(|&(from, to, flow)| inflow[to] += flow * wait(from));
+        for (way, flow) in self.ways.iter().zip(flows) {
+            inflow[way.to] += flow * waits[way.waited];
+        }
         let mut waited = self.sure.clone();
-        for &(from, to, flow) in &self.ways {
-            waited[from] += self.reported[to] * flow * wait(from) / inflow[to];
+        for (way, flow) in self.ways.iter().zip(flows) {
+            waited[way.waited] += self.reported[way.to] * flow * waits[way.waited] / inflow[way.to];
         }
         waited
     }
@@ -112,7 +118,7 @@ mod tests {
         let runs = rates.blocks[region.nodes[2].block];
         (reported[3], reported[4]) = (15.0 * runs, 15.0 * runs);
         let reporting = Reporting { late: true, ..Reporting::default() };
-        let found = waited(&region, &rates, &reported, reporting);
+        let found = Waits::new(&region, &reported, reporting).at(&region, &rates);
         assert!((found.iter().sum::<f64>() - 30.0 * runs).abs() < 1e-6 * runs);
         // shares in proportion to flow alone would leave a quarter with mov
         assert!(found[2] > 27.0 * runs && found[3] < 3.0 * runs, "{found:?}");
@@ -120,7 +126,8 @@ mod tests {
         let time = |exact| TimeSamples { cycles: reported.clone(), period: 1.0, exact };
         let of = |exact| Holds::measure(&region, &rates, Some(&time(exact)), reporting).waited;
         assert_eq!((of(true), of(false)), (reported.clone(), found));
-        let on_it = waited(&region, &rates, &reported, Reporting { late: false, ..reporting });
+        let on_it =
+            Waits::new(&region, &reported, Reporting { late: false, ..reporting }).at(&region, &rates);
         assert_eq!(on_it, reported);
     }
 }

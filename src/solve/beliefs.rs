@@ -59,7 +59,7 @@ fn flows(group: &Group) -> impl Iterator<Item = (Vec<f64>, Belief)> {
 
 fn judge(posterior: &mut Posterior<'_>, z: Vec<f64>, belief: Belief) -> Option<Candidate> {
     let found = posterior.predict(&z)?;
-    let time = value(&posterior.model.timing(&found.rates, &found.holds));
+    let time = value(&posterior.model.timing(&found.rates, &found.holds.waited));
     let misfit = value(&posterior.misfits(&found, &posterior.skid));
     let dispersion = posterior.model.dispersion(&found, &posterior.skid);
     Some(Candidate { z, belief, misfit, dispersion, time })

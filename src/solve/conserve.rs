@@ -15,12 +15,12 @@
 //! those of a block's loops .0256 to .0340 and .0687 to .0751. The best of five values for each recording would be .0229 and
 //! .0524, but nothing seen tells which: the least misfit under a broad kernel gives .113 and .079.
 
-use super::energy::Energy;
+use super::energy::{Energy, Near};
 use super::levenberg::descend;
-use crate::skid::hold::TimeSamples;
 use crate::skid::nests::Nests;
 use crate::skid::region::LEAVES_LOOP;
-use crate::skid::{Circulation, Holds, Model, Rates, recursions, shares};
+use crate::skid::waits::Waits;
+use crate::skid::{Circulation, Model, Rates, recursions, shares};
 
 /// How much is believed of what.
 #[derive(Clone, Copy, Debug)]
@@ -72,12 +72,13 @@ const ROOT_PRIOR: f64 = 5.0;
 /// samples: .0812 (.0872), of 2,000: .0717 (.0736), of 30 from the five programs with 500 to 5,000: .0520 (.0535), 44 of 500 to
 /// 50,000: .0545 (.0560), 28 others: .0631 (.0620). With 2 it is .0832, .0723, .0519, .0537, .0628.
 const LONGER: f64 = 3.0;
-const ITERATIONS: usize = 80;
+/// Steps of a search, at most.
+pub(super) const ITERATIONS: usize = 80;
 
 /// Parameters of the flow nearest to the first event's samples, searched from branch `logits`; `None` if there is no flow.
 pub fn conserve(model: &Model, logits: &[f64], belief: Belief) -> Option<Vec<f64>> {
-    let (mut fit, start) = Conservation::new(model, logits, belief);
-    Some(descend(&mut fit, start, ITERATIONS)?.z)
+    let (fit, start) = Conservation::new(model, logits, belief);
+    Some(descend(&fit, start, ITERATIONS)?.z)
 }
 
 /// The energy of a flow, given the samples as they stand.
@@ -89,6 +90,8 @@ pub struct Conservation<'a> {
     total: f64,
     expected: Vec<f64>,
     nests: Nests,
+    /// What was waited for, where time counts.
+    waits: Option<Waits>,
     dispersion: f64,
     belief: Belief,
 }
@@ -96,21 +99,26 @@ pub struct Conservation<'a> {
 impl<'a> Conservation<'a> {
     /// The energy, and a start near branch `logits`.
     pub fn new(model: &'a Model, logits: &[f64], belief: Belief) -> (Conservation<'a>, Vec<f64>) {
-        let mut circulation = Circulation::new(&model.region);
+        let circulation = Circulation::new(&model.region);
         let samples: Vec<f64> = model.counted().samples().collect();
         let blocks = model.counted().of_blocks(&model.region);
-        let start = start(model, &mut circulation, &blocks, logits);
+        let start = start(model, &circulation, &blocks, logits);
         let mut expected = model.region.expectation();
         expected.extend(&start[expected.len()..]);
         let total = samples.iter().sum();
         let dispersion = belief.dispersion(model, total);
         let nests = Nests::new(&model.region, &samples);
-        (Conservation { model, circulation, blocks, total, expected, nests, dispersion, belief }, start)
+        let time = model.time.as_ref().filter(|_| belief.timed);
+        let waits = time.map(|time| time.waits(&model.region, model.reporting));
+        (
+            Conservation { model, circulation, blocks, total, expected, nests, waits, dispersion, belief },
+            start,
+        )
     }
 }
 
 /// A start at `logits`, with the roots at rates that give what they feed its samples.
-fn start(model: &Model, circulation: &mut Circulation, blocks: &[f64], logits: &[f64]) -> Vec<f64> {
+fn start(model: &Model, circulation: &Circulation, blocks: &[f64], logits: &[f64]) -> Vec<f64> {
     let mut z = logits.to_vec();
     let fed = circulation.fed(&model.region, &z, blocks);
     z.extend(fed.iter().skip(1).map(|f| (f / fed[0]).ln()));
@@ -119,19 +127,16 @@ fn start(model: &Model, circulation: &mut Circulation, blocks: &[f64], logits: &
 
 impl Conservation<'_> {
     /// What time says of `rates`.
-    fn timing(&self, mut rates: Rates, time: &TimeSamples) -> Vec<f64> {
-        let region = &self.model.region;
+    fn timing(&self, mut rates: Rates, waits: &Waits) -> Vec<f64> {
         let events = self.model.total() / self.total;
         rates.blocks.iter_mut().for_each(|e| *e *= events);
-        let holds = Holds::measure(region, &rates, Some(time), self.model.reporting);
-        self.model.timing(&rates, &holds)
+        let waited = waits.at(&self.model.region, &rates);
+        self.model.timing(&rates, &waited)
     }
-}
 
-impl Energy for Conservation<'_> {
-    fn residuals(&mut self, z: &[f64]) -> Option<Vec<f64>> {
+    /// Residuals at `z`, of which `rates` follow.
+    fn residuals_of(&self, z: &[f64], rates: Rates) -> Vec<f64> {
         let region = &self.model.region;
-        let rates = self.circulation.rates(region, z, self.total)?;
         let settled = |samples: f64| 2.0 * ((samples + 0.375) / self.dispersion).sqrt();
         let mut residuals = Vec::with_capacity(region.blocks.len() + z.len());
         for (b, block) in region.blocks.iter().enumerate() {
@@ -140,13 +145,28 @@ impl Energy for Conservation<'_> {
         residuals.extend(self.nests.residuals(region, &rates, 1.0));
         residuals.extend(recursions::residuals(region, &rates, 1.0));
         residuals.extend(shares::residuals(region, &rates, &self.model.shared));
-        if let Some(time) = self.model.time.as_ref().filter(|_| self.belief.timed) {
-            residuals.extend(self.timing(rates, time));
+        if let Some(waits) = &self.waits {
+            residuals.extend(self.timing(rates, waits));
         }
         let (branches, roots) = z.split_at(region.freedom());
         let (usual, sampled) = self.expected.split_at(branches.len());
         residuals.extend(branches.iter().zip(usual).map(|(z, usual)| self.belief.unlike(*z, *usual)));
         residuals.extend(roots.iter().zip(sampled).map(|(z, sampled)| (z - sampled) / ROOT_PRIOR));
-        Some(residuals)
+        residuals
+    }
+}
+
+impl Energy for Conservation<'_> {
+    fn residuals(&self, z: &[f64]) -> Option<Vec<f64>> {
+        Some(self.residuals_of(z, self.circulation.rates(&self.model.region, z, self.total)?))
+    }
+
+    fn around<'a>(&'a self, z: &'a [f64]) -> Near<'a> {
+        let around = self.circulation.around(&self.model.region, z);
+        Box::new(move |k, step| {
+            let mut moved = z.to_vec();
+            moved[k] += step;
+            Some(self.residuals_of(&moved, around.moved(k, step, self.total)?))
+        })
     }
 }

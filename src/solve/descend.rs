@@ -16,20 +16,25 @@ const MEMORY: usize = 8;
 /// Stands for an energy that means nothing: a line search cannot step back from an infinity.
 const FORBIDDEN: f64 = 1e12;
 
-/// Searches from `start` for at most `iterations`; `None` if the start itself means nothing. Never worse than the start.
-pub fn minimise(energy: &mut dyn Energy, start: Vec<f64>, iterations: u64) -> Option<Mode> {
+/// Searches from `start` with so many gradients at most; `None` if the start itself means nothing. Never worse than the start.
+pub fn minimise(energy: &dyn Energy, start: Vec<f64>, gradients: usize) -> Option<Mode> {
     let residuals = energy.residuals(&start)?;
     let best = Mode { z: start.clone(), energy: value(&residuals) };
-    let mut seen = Seen { energy, best, last: None, scale: 1.0 };
-    let steepest = seen.at(&start).1.iter().fold(0.0f64, |m, g| m.max(g.abs()));
+    if gradients == 0 {
+        return Some(best);
+    }
+    let mut seen = Seen { energy, best, last: None, scale: 1.0, left: gradients };
+    let steepest = seen.at(&start).ok()?.1.iter().fold(0.0f64, |m, g| m.max(g.abs()));
     if steepest > 0.0 {
         // the first step is along the whole gradient: scaled to one, it stays where the start was meant to be
         seen.scale = 1.0 / steepest;
         seen.last = None;
+        seen.left = gradients;
         let shared = Shared(Rc::new(RefCell::new(seen)));
         let executor = Executor::new(shared.clone(), LBFGS::new(MoreThuenteLineSearch::new(), MEMORY));
-        // a line search that gives up ends the run with an error; the best point it saw stands all the same
-        let _ = executor.configure(|state| state.param(start).max_iters(iterations)).timer(false).run();
+        // a line search that gives up, or may not go on, ends the run with an error; the best point it saw stands all the same
+        let most = gradients as u64;
+        let _ = executor.configure(|state| state.param(start).max_iters(most)).timer(false).run();
         return Some(shared.0.borrow().best.clone());
     }
     Some(seen.best)
@@ -37,19 +42,27 @@ pub fn minimise(energy: &mut dyn Energy, start: Vec<f64>, iterations: u64) -> Op
 
 /// The energy, and what was seen of it. argmin asks for cost and gradient apart; one evaluation gives both.
 struct Seen<'a> {
-    energy: &'a mut dyn Energy,
+    energy: &'a dyn Energy,
     best: Mode,
     last: Option<(Vec<f64>, f64, Vec<f64>)>,
     scale: f64,
+    /// Gradients that may still be taken.
+    left: usize,
 }
 
+/// Why a search is ended that finds no end near a flat bottom, where differences are no longer exact.
+#[derive(Debug, thiserror::Error)]
+#[error("no gradient is left")]
+struct Spent;
+
 impl Seen<'_> {
-    fn at(&mut self, z: &[f64]) -> (f64, Vec<f64>) {
+    fn at(&mut self, z: &[f64]) -> Result<(f64, Vec<f64>), Spent> {
         if let Some((known, cost, gradient)) = &self.last
             && known == z
         {
-            return (*cost, gradient.clone());
+            return Ok((*cost, gradient.clone()));
         }
+        self.left = self.left.checked_sub(1).ok_or(Spent)?;
         let (cost, gradient) = match self.energy.residuals(z) {
             Some(residuals) => (value(&residuals), self.gradient(z, &residuals)),
             None => (FORBIDDEN, vec![0.0; z.len()]),
@@ -58,7 +71,7 @@ impl Seen<'_> {
             self.best = Mode { z: z.to_vec(), energy: cost };
         }
         self.last = Some((z.to_vec(), cost * self.scale, gradient.clone()));
-        (cost * self.scale, gradient)
+        Ok((cost * self.scale, gradient))
     }
 
     fn gradient(&mut self, z: &[f64], residuals: &[f64]) -> Vec<f64> {
@@ -75,7 +88,7 @@ impl CostFunction for Shared<'_> {
     type Output = f64;
 
     fn cost(&self, z: &Vec<f64>) -> Result<f64, Error> {
-        Ok(self.0.borrow_mut().at(z).0)
+        Ok(self.0.borrow_mut().at(z)?.0)
     }
 }
 
@@ -84,7 +97,7 @@ impl Gradient for Shared<'_> {
     type Gradient = Vec<f64>;
 
     fn gradient(&self, z: &Vec<f64>) -> Result<Vec<f64>, Error> {
-        Ok(self.0.borrow_mut().at(z).1)
+        Ok(self.0.borrow_mut().at(z)?.1)
     }
 }
 
@@ -95,20 +108,20 @@ mod tests {
     /// Rosenbrock's valley as a sum of squares, with nothing left of −2.
     struct Valley;
     impl Energy for Valley {
-        fn residuals(&mut self, z: &[f64]) -> Option<Vec<f64>> {
+        fn residuals(&self, z: &[f64]) -> Option<Vec<f64>> {
             (z[0] > -2.0).then(|| vec![1.0 - z[0], 10.0 * (z[1] - z[0] * z[0])])
         }
     }
 
     #[test]
     fn the_valley_is_followed_to_its_end() {
-        let mode = minimise(&mut Valley, vec![-1.2, 1.0], 300).expect("a start");
+        let mode = minimise(&Valley, vec![-1.2, 1.0], 300).expect("a start");
         assert!(mode.energy < 0.01, "{mode:?}");
-        assert!(minimise(&mut Valley, vec![-3.0, 1.0], 10).is_none());
+        assert!(minimise(&Valley, vec![-3.0, 1.0], 10).is_none());
     }
 
     #[test]
     fn a_start_at_the_bottom_stays_there() {
-        assert_eq!(minimise(&mut Valley, vec![1.0, 1.0], 10).expect("a start").z, [1.0, 1.0]);
+        assert_eq!(minimise(&Valley, vec![1.0, 1.0], 10).expect("a start").z, [1.0, 1.0]);
     }
 }

@@ -5,10 +5,22 @@ use rayon::prelude::*;
 use super::linear::dot;
 
 /// A function of parameters that is a sum of squares.
-pub trait Energy {
+pub trait Energy: Sync {
     /// Residuals at `z`, always as many; `None` where the parameters mean nothing.
-    fn residuals(&mut self, z: &[f64]) -> Option<Vec<f64>>;
+    fn residuals(&self, z: &[f64]) -> Option<Vec<f64>>;
+
+    /// Residuals around `z`.
+    fn around<'a>(&'a self, z: &'a [f64]) -> Near<'a> {
+        Box::new(|k, step| {
+            let mut moved = z.to_vec();
+            moved[k] += step;
+            self.residuals(&moved)
+        })
+    }
 }
+
+/// Residuals where one parameter, the first argument, is by the second more than somewhere.
+pub type Near<'a> = Box<dyn Fn(usize, f64) -> Option<Vec<f64>> + Sync + 'a>;
 
 /// Half the squared length.
 pub fn value(residuals: &[f64]) -> f64 {
@@ -19,26 +31,27 @@ pub fn value(residuals: &[f64]) -> f64 {
 const STEPS: [f64; 2] = [0.02, -0.02];
 
 /// Derivatives of the residuals by each parameter, one row a parameter; zeros for one that can't be changed from here.
-pub fn jacobian(energy: &mut dyn Energy, z: &[f64], residuals: &[f64]) -> Vec<Vec<f64>> {
-    let mut moved = z.to_vec();
+pub fn jacobian(energy: &dyn Energy, z: &[f64], residuals: &[f64]) -> Vec<Vec<f64>> {
+    let around = energy.around(z);
     let row = |k: usize| {
-        let mut by = |step: f64| {
-            moved[k] = z[k] + step;
-            let there = energy.residuals(&moved)?;
+        let by = |&step: &f64| {
+            let there = around(k, step)?;
             Some(there.iter().zip(residuals).map(|(b, a)| (b - a) / step).collect())
         };
-        let row = STEPS.iter().find_map(|&step| by(step));
-        moved[k] = z[k];
-        row.unwrap_or_else(|| vec![0.0; residuals.len()])
+        STEPS.iter().find_map(by).unwrap_or_else(|| vec![0.0; residuals.len()])
     };
-    (0..z.len()).map(row).collect()
+    (0..z.len()).into_par_iter().map(row).collect()
 }
 
 /// Gradient and Gauss–Newton Hessian of the energy.
 pub fn normal_equations(jacobian: &[Vec<f64>], residuals: &[f64]) -> (Vec<f64>, Vec<Vec<f64>>) {
     let gradient = jacobian.iter().map(|row| dot(row, residuals)).collect();
-    let lower = |i: usize| jacobian[..=i].iter().map(|row| dot(&jacobian[i], row)).collect();
-    let mut hessian: Vec<Vec<f64>> = (0..jacobian.len()).into_par_iter().map(lower).collect();
+    // most limits are far from what reaches them: their residuals are zero all around
+    let moves = |&r: &usize| jacobian.iter().any(|row| row[r] != 0.0);
+    let moving: Vec<usize> = (0..residuals.len()).filter(moves).collect();
+    let rows: Vec<Vec<f64>> = jacobian.iter().map(|row| moving.iter().map(|&r| row[r]).collect()).collect();
+    let lower = |i: usize| rows[..=i].iter().map(|row| dot(&rows[i], row)).collect();
+    let mut hessian: Vec<Vec<f64>> = (0..rows.len()).into_par_iter().map(lower).collect();
     for i in 0..hessian.len() {
         let above: Vec<f64> = hessian[i + 1..].iter().map(|row| row[i]).collect();
         hessian[i].extend(above);

@@ -74,11 +74,11 @@ impl Spread {
     /// Around the flow at `z`.
     fn of(group: &Group, z: &[f64], belief: Belief, seed: u64) -> Spread {
         let free = group.model.region.freedom();
-        let (mut energy, _) = Conservation::new(&group.model, &z[..free], belief);
+        let (energy, _) = Conservation::new(&group.model, &z[..free], belief);
         let scatter = energy
             .residuals(z)
             .map_or(1.0, |r| 2.0 * value(&r) / (r.len() as f64 - 2.0 * z.len() as f64).max(1.0));
-        match Gaussian::at(&mut energy, z) {
+        match Gaussian::at(&energy, z) {
             None => Spread { draws: walks(group, std::iter::once(&z.to_vec())), identified: None },
             Some(gaussian) => Spread {
                 draws: walks(group, gaussian.draws(z, doubt(group) * scatter.max(1.0), DRAWS, seed).iter()),
@@ -95,6 +95,6 @@ impl Spread {
 /// The walk at each of `draws`.
 pub fn walks<'a>(group: &Group, draws: impl Iterator<Item = &'a Vec<f64>>) -> Vec<Rates> {
     let region = &group.model.region;
-    let mut circulation = Circulation::new(region);
+    let circulation = Circulation::new(region);
     draws.filter_map(|z| circulation.rates(region, z, group.model.total())).collect()
 }

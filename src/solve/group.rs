@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::answer::Evidence;
-use super::conserve::{FLOW, conserve};
+use super::conserve::{Conservation, FLOW, TIMED, conserve};
 use super::solver::Solver;
 use super::timed::{strain, timed};
 use crate::code::{FunctionIx, Program};
@@ -49,16 +49,16 @@ impl Group {
     /// The same on another core; the flow of samples alone stays.
     pub fn on(mut self, shape: Shape) -> Group {
         self.model.reporting.shape = shape;
-        if self.timed.is_some() {
-            self.agree();
+        if let Some(start) = self.timed.take() {
+            self.agree(start);
         }
         self
     }
 
-    /// Finds the flow that the samples and time agree on.
-    fn agree(&mut self) {
-        let free = self.model.region.freedom();
-        self.timed = timed(&mut self.model, &self.flow[..free], &self.rates);
+    /// Finds the flow that the samples and time agree on, from parameters `start`.
+    fn agree(&mut self, start: Vec<f64>) {
+        let rates = self.model.rates(&start);
+        self.timed = timed(&mut self.model, start, rates.as_ref().unwrap_or(&self.rates));
     }
 
     /// How much time strains the code where it agrees with the samples best: half the sum of its squared residuals.
@@ -124,7 +124,9 @@ impl Workshop<'_> {
         let rates = model.rates(&flow)?;
         let mut group = Group { functions, model, flow, rates, timed: None };
         if group.model.time.is_some() && self.solver.uses_time() {
-            group.agree();
+            let free = group.model.region.freedom();
+            let start = Conservation::new(&group.model, &group.flow[..free], TIMED).1;
+            group.agree(start);
         }
         Some(group)
     }

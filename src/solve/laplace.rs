@@ -16,7 +16,7 @@ pub struct Gaussian {
 
 impl Gaussian {
     /// As the curvature of `energy` at `z` suggests; `None` where it gives none.
-    pub fn at(energy: &mut dyn Energy, z: &[f64]) -> Option<Gaussian> {
+    pub fn at(energy: &dyn Energy, z: &[f64]) -> Option<Gaussian> {
         Some(Gaussian { lower: cholesky(&precision(energy, z)?)? })
     }
 
@@ -49,14 +49,14 @@ mod tests {
     /// Two correlated parameters with variances 4 and 1.
     struct Quadratic;
     impl Energy for Quadratic {
-        fn residuals(&mut self, z: &[f64]) -> Option<Vec<f64>> {
+        fn residuals(&self, z: &[f64]) -> Option<Vec<f64>> {
             Some(vec![(z[0] - 1.0) / 2.0 - z[1], z[1]])
         }
     }
 
     #[test]
     fn draws_have_the_variance_of_the_curvature() {
-        let gaussian = Gaussian::at(&mut Quadratic, &[1.0, 0.0]).expect("a curvature");
+        let gaussian = Gaussian::at(&Quadratic, &[1.0, 0.0]).expect("a curvature");
         let draws = gaussian.draws(&[1.0, 0.0], 1.0, 4000, 3);
         let mean = |f: &dyn Fn(&Vec<f64>) -> f64| draws.iter().map(f).sum::<f64>() / draws.len() as f64;
         assert!((mean(&|z| z[0]) - 1.0).abs() < 0.15);

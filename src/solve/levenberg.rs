@@ -22,7 +22,7 @@ pub struct Mode {
 }
 
 /// Searches from `start` for at most `iterations`; `None` if the start itself means nothing.
-pub fn descend(energy: &mut dyn Energy, start: Vec<f64>, iterations: usize) -> Option<Mode> {
+pub fn descend(energy: &dyn Energy, start: Vec<f64>, iterations: usize) -> Option<Mode> {
     let mut residuals = energy.residuals(&start)?;
     let mut mode = Mode { energy: value(&residuals), z: start };
     let mut damping = 0.01;
@@ -53,7 +53,7 @@ pub fn descend(energy: &mut dyn Energy, start: Vec<f64>, iterations: usize) -> O
 }
 
 /// The Gauss–Newton Hessian at `z`: the precision of the posterior there. `None` where `z` means nothing.
-pub fn precision(energy: &mut dyn Energy, z: &[f64]) -> Option<Vec<Vec<f64>>> {
+pub fn precision(energy: &dyn Energy, z: &[f64]) -> Option<Vec<Vec<f64>>> {
     let residuals = energy.residuals(z)?;
     Some(normal_equations(&jacobian(energy, z, &residuals), &residuals).1)
 }
@@ -78,29 +78,29 @@ mod tests {
     /// Rosenbrock's valley as a sum of squares.
     struct Valley;
     impl Energy for Valley {
-        fn residuals(&mut self, z: &[f64]) -> Option<Vec<f64>> {
+        fn residuals(&self, z: &[f64]) -> Option<Vec<f64>> {
             Some(vec![1.0 - z[0], 10.0 * (z[1] - z[0] * z[0])])
         }
     }
 
     #[test]
     fn the_valley_is_followed_to_its_end() {
-        let mode = descend(&mut Valley, vec![-1.2, 1.0], 100).expect("a start");
+        let mode = descend(&Valley, vec![-1.2, 1.0], 100).expect("a start");
         assert!(mode.energy < 0.05, "{mode:?}");
     }
 
     /// Means nothing left of −1.
     struct Edge;
     impl Energy for Edge {
-        fn residuals(&mut self, z: &[f64]) -> Option<Vec<f64>> {
+        fn residuals(&self, z: &[f64]) -> Option<Vec<f64>> {
             (z[0] > -1.0).then(|| vec![z[0] + 3.0])
         }
     }
 
     #[test]
     fn the_search_stops_at_the_edge_of_what_has_a_meaning() {
-        let mode = descend(&mut Edge, vec![2.0], 100).expect("a start");
+        let mode = descend(&Edge, vec![2.0], 100).expect("a start");
         assert!(mode.z[0] > -1.0 && mode.z[0] < 0.0, "{mode:?}");
-        assert!(descend(&mut Edge, vec![-2.0], 10).is_none());
+        assert!(descend(&Edge, vec![-2.0], 10).is_none());
     }
 }

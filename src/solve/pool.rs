@@ -60,8 +60,8 @@ pub fn pool(
     for round in 0..ROUNDS {
         if round > 0 {
             let search = |(group, z): (&&Group, &Vec<f64>)| {
-                let mut posterior = Posterior::new(&group.model, group.start(), skid.clone(), held);
-                descend(&mut posterior, z.clone(), HELD_ITERATIONS).map_or_else(|| z.clone(), |m| m.z)
+                let posterior = Posterior::new(&group.model, group.start(), skid.clone(), held);
+                descend(&posterior, z.clone(), HELD_ITERATIONS).map_or_else(|| z.clone(), |m| m.z)
             };
             near = groups.par_iter().zip(&near).map(search).collect();
         }
@@ -71,7 +71,7 @@ pub fn pool(
 }
 
 /// The best of the modes found from `starts`.
-pub fn mode(posterior: &mut Posterior<'_>, starts: &[&[f64]]) -> Option<Mode> {
+pub fn mode(posterior: &Posterior<'_>, starts: &[&[f64]]) -> Option<Mode> {
     let found = starts.iter().filter_map(|s| descend(posterior, s.to_vec(), ITERATIONS));
     found.min_by(|a, b| a.energy.total_cmp(&b.energy))
 }

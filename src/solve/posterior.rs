@@ -5,11 +5,11 @@
 //! functions, of who called where callchains tell, and of the prior, which is centred on the flow that samples and time agree
 //! on best.
 
-use super::energy::Energy;
+use super::energy::{Energy, Near};
 use crate::skid::likelihood::{Observation, Prediction};
 use crate::skid::nests::Nests;
 use crate::skid::region::Region;
-use crate::skid::{Circulation, Kernel, Model, Skid, recursions, shares};
+use crate::skid::{Circulation, Kernel, Model, Rates, Skid, recursions, shares};
 
 /// How strongly each kind of evidence speaks.
 #[derive(Clone, Copy, Debug)]
@@ -37,38 +37,28 @@ pub struct Posterior<'a> {
     pub skid: Skid,
     /// See [`Trust`].
     pub trust: Trust,
-    /// Evaluations so far.
-    pub evaluations: usize,
     circulation: Circulation,
-    kernel: Kernel,
     /// √samples per event and block.
     seen: Vec<Vec<f64>>,
     nests: Nests,
 }
 
 impl<'a> Posterior<'a> {
-    /// Nothing is evaluated yet.
+    /// The energy, with all that does not depend on the parameters.
     pub fn new(model: &'a Model, centre: &'a [f64], skid: Skid, trust: Trust) -> Posterior<'a> {
         let seen = model.events.iter().map(|e| settled(&model.region, e)).collect();
         let circulation = Circulation::new(&model.region);
         let nests = Nests::new(&model.region, &model.events[0].samples().collect::<Vec<_>>());
-        Posterior {
-            model,
-            centre,
-            skid,
-            trust,
-            evaluations: 0,
-            circulation,
-            kernel: Kernel::default(),
-            seen,
-            nests,
-        }
+        Posterior { model, centre, skid, trust, circulation, seen, nests }
     }
 
     /// Executions, head times and reports at `z`.
-    pub fn predict(&mut self, z: &[f64]) -> Option<Prediction> {
-        self.evaluations += 1;
-        self.model.predict(&mut self.circulation, &mut self.kernel, z, &self.skid)
+    pub fn predict(&self, z: &[f64]) -> Option<Prediction> {
+        Some(self.follow(self.circulation.rates(&self.model.region, z, self.model.total())?))
+    }
+
+    fn follow(&self, rates: Rates) -> Prediction {
+        self.model.predict(rates, &mut Kernel::default(), &self.skid)
     }
 
     /// Samples that fall to each bin of the skid, by how well it explains them.
@@ -92,7 +82,7 @@ impl<'a> Posterior<'a> {
         if let Some(time) = &self.model.time {
             let (rates, holds) = (&prediction.rates, &prediction.holds);
             residuals.extend(holds.deviations(region, rates, time.period, self.trust.spread));
-            residuals.extend(self.model.timing(rates, holds));
+            residuals.extend(self.model.timing(rates, &holds.waited));
         }
         let period = self.model.events[0].period;
         residuals.extend(self.nests.residuals(region, &prediction.rates, period));
@@ -130,8 +120,17 @@ fn settled(region: &Region, event: &Observation) -> Vec<f64> {
 }
 
 impl Energy for Posterior<'_> {
-    fn residuals(&mut self, z: &[f64]) -> Option<Vec<f64>> {
-        let prediction = self.predict(z)?;
-        Some(self.residuals_of(z, &prediction))
+    fn residuals(&self, z: &[f64]) -> Option<Vec<f64>> {
+        Some(self.residuals_of(z, &self.predict(z)?))
+    }
+
+    fn around<'a>(&'a self, z: &'a [f64]) -> Near<'a> {
+        let around = self.circulation.around(&self.model.region, z);
+        Box::new(move |k, step| {
+            let mut moved = z.to_vec();
+            moved[k] += step;
+            let prediction = self.follow(around.moved(k, step, self.model.total())?);
+            Some(self.residuals_of(&moved, &prediction))
+        })
     }
 }

@@ -21,7 +21,7 @@ use crate::skid::Skid;
 const CHAINS: usize = 4;
 /// Sweeps per chain: no more are needed, and no fewer are believed.
 const SWEEPS: std::ops::RangeInclusive<usize> = 24..=150;
-/// Steps of the walk (nodes × ticks × evaluations) that all groups' chains may take together.
+/// Steps of the walk (nodes × ticks × evaluations) that all groups' chains, or all gradients of argmin, may take together.
 const BUDGET: f64 = 1.5e9;
 /// Evaluations that one coordinate of one sweep takes, by experience.
 const EVALUATIONS: f64 = 2.3;
@@ -31,8 +31,8 @@ const MOST_R_HAT: f64 = 1.2;
 const ROUNDS: usize = 1;
 /// The scatter that is left at a mode understates what is wrong with the model: parameters have bent to hide it.
 const MISTRUST: f64 = 2.0;
-/// Steps of argmin.
-const ITERATIONS: u64 = 10;
+/// Gradients that argmin may take, if the budget is good for them: it begins at a mode.
+const GRADIENTS: usize = 20;
 
 /// What settling a group takes.
 pub struct Bench<'a> {
@@ -64,7 +64,7 @@ impl Bench<'_> {
     /// The answer of the model of skid, or why it is refused.
     fn modelled(&self, group: &Group, near: &[f64], seed: u64) -> Result<Answer, String> {
         const NO_FLOW: &str = "no flow explains the samples";
-        let (mut posterior, best) = self.search(group, near).ok_or(NO_FLOW)?;
+        let (posterior, best) = self.search(group, near).ok_or(NO_FLOW)?;
         let (found, before) = (posterior.predict(&best.z), posterior.predict(group.start()));
         let (found, before) = found.zip(before).ok_or(NO_FLOW)?;
         if let Some(reason) = gate::refuse(&posterior, &found, &before) {
@@ -85,12 +85,12 @@ impl Bench<'_> {
     /// The mode, with the samples believed as far as they scatter there.
     fn search<'g>(&self, group: &'g Group, near: &[f64]) -> Option<(Posterior<'g>, Mode)> {
         let mut posterior = self.posterior(group, self.trust);
-        let mut best = pool::mode(&mut posterior, &[near, group.start()])?;
+        let mut best = pool::mode(&posterior, &[near, group.start()])?;
         for _ in 0..ROUNDS {
             let prediction = posterior.predict(&best.z)?;
             let scatter = group.model.dispersion(&prediction, self.skid);
             posterior.trust.dispersion = (MISTRUST * scatter).max(self.trust.dispersion);
-            best = pool::mode(&mut posterior, &[&best.z])?;
+            best = pool::mode(&posterior, &[&best.z])?;
         }
         Some((posterior, best))
     }
@@ -126,21 +126,26 @@ impl Bench<'_> {
 
     /// Sweeps that the group's part of the budget is good for.
     fn sweeps(&self, group: &Group) -> usize {
+        let sweep = CHAINS as f64 * EVALUATIONS * group.flow.len().max(1) as f64;
+        ((self.evaluations(group) / sweep) as usize).min(*SWEEPS.end())
+    }
+
+    /// Walks that the group's part of the budget is good for.
+    fn evaluations(&self, group: &Group) -> f64 {
         let samples: f64 = group.model.events.iter().map(|e| e.total()).sum();
         let ticks = self.skid.edges.last().copied().unwrap_or(1).max(1) as f64;
         let walk = ticks * (group.model.region.nodes.len() * group.model.events.len()) as f64;
-        let sweep = walk * EVALUATIONS * group.flow.len().max(1) as f64;
-        let affordable = BUDGET * samples / self.samples / (CHAINS as f64 * sweep);
-        (affordable as usize).min(*SWEEPS.end())
+        BUDGET * samples / self.samples / walk
     }
 
     /// The mode under the file's skid, by argmin, with the intervals of its curvature.
     fn mode(&self, group: &Group, trust: Trust, start: &Mode, reason: String, seed: u64) -> Answer {
-        let mut posterior = self.posterior(group, trust);
-        let Some(mode) = minimise(&mut posterior, start.z.clone(), ITERATIONS) else {
+        let posterior = self.posterior(group, trust);
+        let affordable = (self.evaluations(group) / (start.z.len() + 1) as f64) as usize;
+        let Some(mode) = minimise(&posterior, start.z.clone(), affordable.min(GRADIENTS)) else {
             return timed(group, "no flow explains the samples".into(), seed);
         };
-        let gaussian = Gaussian::at(&mut posterior, &mode.z);
+        let gaussian = Gaussian::at(&posterior, &mode.z);
         let drawn = gaussian.as_ref().map_or_else(Vec::new, |g| g.draws(&mode.z, doubt(group), DRAWS, seed));
         let mut draws = walks(group, drawn.iter());
         draws.extend(doubts(group, seed));
