@@ -87,8 +87,16 @@ pub fn prepare(program: &Program, evidence: &Evidence, reporting: Reporting, sol
     };
     let sampled =
         |g: &Vec<FunctionIx>| g.iter().map(|&f| first.within(f)).sum::<f64>() >= LEAST_SAMPLES * first.period;
-    let groups: Vec<_> = assemble::groups(program, &load).into_iter().filter(sampled).collect();
+    let size = |f: FunctionIx| sampled_instructions(program, first, f);
+    let groups: Vec<_> = assemble::groups(program, &load, &size).into_iter().filter(sampled).collect();
     groups.into_par_iter().filter_map(|g| workshop.group(g)).collect()
+}
+
+/// Instructions of the blocks of `f` that have samples of `event`.
+fn sampled_instructions(program: &Program, event: &Folded, f: FunctionIx) -> usize {
+    let blocks = program.functions[f].1.cfg.blocks.iter().map(|b| b.first..b.end);
+    let sampled = blocks.filter(|b| b.clone().any(|inst| event.samples_at(f, inst) > 0.0));
+    sampled.map(|b| b.len()).sum()
 }
 
 /// What all groups are made from.
@@ -114,7 +122,8 @@ struct Alone {
 impl Workshop<'_> {
     fn group(&self, functions: Vec<FunctionIx>) -> Option<Group> {
         let mut alone = Alone::default();
-        functions.iter().for_each(|&f| self.look_at(f, &mut alone));
+        let sampled = functions.iter().filter(|&&f| self.retired[0].within(f) > 0.0);
+        sampled.for_each(|&f| self.look_at(f, &mut alone));
         let hot = assemble::hot(self.program, &functions, &alone.weight, self.total);
         let model = self.model(&functions, &|f, b| hot.contains(&(f, b)));
         if model.region.nodes.is_empty() {

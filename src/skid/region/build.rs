@@ -1,6 +1,6 @@
 //! Linked functions → a region.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::expectation::{OUTSIDE, expectation};
 use super::{Arm, ArmKind, Block, By, Decision, Recursion, Region, ReturnSite, Step};
@@ -20,6 +20,17 @@ impl Region {
         functions: &[FunctionIx],
         keep: &dyn Fn(FunctionIx, usize) -> bool,
     ) -> Region {
+        Region::fed(program, classes, functions, keep, &BTreeSet::new())
+    }
+
+    /// The same where some of the functions are called from elsewhere as well: the functions `fed` have a rate of their own.
+    pub fn fed(
+        program: &Program,
+        classes: &Classes,
+        functions: &[FunctionIx],
+        keep: &dyn Fn(FunctionIx, usize) -> bool,
+        fed: &BTreeSet<FunctionIx>,
+    ) -> Region {
         let mut region = Region { classes: classes.count(), ..Region::default() };
         let mut index = Index::default();
         for &f in functions {
@@ -29,7 +40,7 @@ impl Region {
             region.add_arms(program, b, &index);
         }
         region.decide();
-        region.find_roots(program, functions, &index);
+        region.find_roots(functions, &index, &|f| program.hidden.contains(&f) || fed.contains(&f));
         region.find_recursions();
         region.find_returns(functions, &index);
         region.add_steps(program);
@@ -151,7 +162,7 @@ impl Region {
     }
 
     /// Functions whose entry no other function's arm leads to, or not all that call it, and entry blocks that nothing leads to at all.
-    fn find_roots(&mut self, program: &Program, functions: &[FunctionIx], index: &Index) {
+    fn find_roots(&mut self, functions: &[FunctionIx], index: &Index, fed: &dyn Fn(FunctionIx) -> bool) {
         let components = Components::of(self);
         let mut entered = vec![false; components.count];
         for arm in &self.arms {
@@ -163,7 +174,7 @@ impl Region {
         for &f in functions {
             if let Some(&entry) = index.entry(f) {
                 let component = components.of[entry];
-                if !std::mem::replace(&mut entered[component], true) || program.hidden.contains(&f) {
+                if !std::mem::replace(&mut entered[component], true) || fed(f) {
                     self.roots.push(entry);
                 }
             }
