@@ -338,3 +338,44 @@ fn report(walk: &Walk<'_>, mut waited: Vec<f64>) -> Vec<f64> {
     }
     reported
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::solve::testing::skipping;
+
+    #[test]
+    fn a_coarser_skid_is_as_long() {
+        let mut fine = Skid::broad(1.0, 160.0);
+        fine.weights = (0..fine.weights.len()).map(|k| 1.0 / (k + 1) as f64).collect();
+        fine.normalise();
+        for times in 1..=4 {
+            let coarse = fine.coarser(times);
+            assert!((coarse.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            assert!((coarse.mean() - fine.mean()).abs() < 0.7 * times as f64, "{times}: {}", coarse.mean());
+            assert!(coarse.edges.windows(2).all(|e| e[0] < e[1]));
+        }
+        let one = Skid::fixed(1.0, 5.0, 0.5).coarser(4);
+        assert_eq!((one.edges.len(), one.weights.as_slice()), (2, &[1.0][..]));
+    }
+
+    #[test]
+    fn what_is_reported_is_the_mean_over_the_skid_and_loses_nothing() {
+        let model = skipping([100.0, 50.0, 50.0, 100.0, 100.0, 1.0], true, Reporting::default());
+        let rates = model.rates(&[0.0, 7.0]).expect("a flow");
+        let holds = Holds::measure(&model.region, &rates, model.time.as_ref(), model.reporting);
+        let walk = Walk { region: &model.region, rates: &rates, holds: &holds, reporting: model.reporting };
+        let skid = Skid::broad(1.0, 20.0);
+        let mut origin = vec![0.0; model.region.nodes.len()];
+        origin[1] = 3.0;
+        let bins = Kernel::default().reports(&walk, &skid, Origin::Behind(&origin));
+        let sum = Kernel::default().reported(&walk, &skid, Origin::Behind(&origin));
+        for (node, sum) in sum.iter().enumerate() {
+            let mean: f64 = bins.iter().zip(&skid.weights).map(|(bin, weight)| bin[node] * weight).sum();
+            assert!((sum - mean).abs() < 1e-9);
+        }
+        // the loop is left once in a thousand rounds
+        let left = sum.iter().sum::<f64>();
+        assert!(left > 2.9 && left <= 3.0 + 1e-9, "{left}");
+    }
+}

@@ -34,7 +34,7 @@ mod laplace;
 mod floor;
 mod settle;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod timed;
 mod whole;
 
