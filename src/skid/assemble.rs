@@ -80,7 +80,7 @@ fn fed(program: &Program, functions: &[FunctionIx], event: &Folded) -> BTreeSet<
     let sampled = outer.filter(|call| {
         let cfg = &program.functions[call.caller].1.cfg;
         let block = &cfg.blocks[cfg.block_of(call.inst)];
-        (block.first..block.end).any(|inst| event.samples_at(call.caller, inst) > 0.0)
+        event.any(call.caller, block.first..block.end)
     });
     sampled.flat_map(|call| &call.targets).map(|t| t.function).filter(|f| own.contains(f)).collect()
 }

@@ -1,6 +1,7 @@
 //! An event's samples, folded per instruction.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::region::{Node, Region};
 use crate::code::FunctionIx;
@@ -53,6 +54,11 @@ impl Folded {
     /// Samples on an instruction.
     pub fn samples_at(&self, f: FunctionIx, inst: usize) -> f64 {
         self.weight.get(&(f, inst)).map_or(0.0, |w| w / self.period)
+    }
+
+    /// Whether any of the instructions `insts` of a function has samples.
+    pub fn any(&self, f: FunctionIx, insts: Range<usize>) -> bool {
+        self.weight.range((f, insts.start)..(f, insts.end)).any(|(_, weight)| *weight > 0.0)
     }
 
     /// Weight in a function.

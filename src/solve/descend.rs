@@ -20,16 +20,12 @@ const FORBIDDEN: f64 = 1e12;
 pub fn minimise(energy: &dyn Energy, start: Vec<f64>, gradients: usize) -> Option<Mode> {
     let residuals = energy.residuals(&start)?;
     let best = Mode { z: start.clone(), energy: value(&residuals) };
-    if gradients == 0 {
-        return Some(best);
-    }
     let mut seen = Seen { energy, best, last: None, scale: 1.0, left: gradients };
-    let steepest = seen.at(&start).ok()?.1.iter().fold(0.0f64, |m, g| m.max(g.abs()));
+    let Ok((_, gradient)) = seen.at(&start) else { return Some(seen.best) };
+    let steepest = gradient.iter().fold(0.0f64, |m, g| m.max(g.abs()));
     if steepest > 0.0 {
         // the first step is along the whole gradient: scaled to one, it stays where the start was meant to be
         seen.scale = 1.0 / steepest;
-        seen.last = None;
-        seen.left = gradients;
         let shared = Shared(Rc::new(RefCell::new(seen)));
         let executor = Executor::new(shared.clone(), LBFGS::new(MoreThuenteLineSearch::new(), MEMORY));
         // a line search that gives up, or may not go on, ends the run with an error; the best point it saw stands all the same
@@ -60,7 +56,7 @@ impl Seen<'_> {
         if let Some((known, cost, gradient)) = &self.last
             && known == z
         {
-            return Ok((*cost, gradient.clone()));
+            return Ok(self.scaled(*cost, gradient));
         }
         self.left = self.left.checked_sub(1).ok_or(Spent)?;
         let (cost, gradient) = match self.energy.residuals(z) {
@@ -70,12 +66,17 @@ impl Seen<'_> {
         if cost < self.best.energy {
             self.best = Mode { z: z.to_vec(), energy: cost };
         }
-        self.last = Some((z.to_vec(), cost * self.scale, gradient.clone()));
-        Ok((cost * self.scale, gradient))
+        let scaled = self.scaled(cost, &gradient);
+        self.last = Some((z.to_vec(), cost, gradient));
+        Ok(scaled)
     }
 
-    fn gradient(&mut self, z: &[f64], residuals: &[f64]) -> Vec<f64> {
-        let dot = |row: &Vec<f64>| row.iter().zip(residuals).map(|(a, b)| a * b).sum::<f64>() * self.scale;
+    fn scaled(&self, cost: f64, gradient: &[f64]) -> (f64, Vec<f64>) {
+        (cost * self.scale, gradient.iter().map(|g| g * self.scale).collect())
+    }
+
+    fn gradient(&self, z: &[f64], residuals: &[f64]) -> Vec<f64> {
+        let dot = |row: &Vec<f64>| row.iter().zip(residuals).map(|(a, b)| a * b).sum::<f64>();
         jacobian(self.energy, z, residuals).iter().map(dot).collect()
     }
 }

@@ -95,8 +95,7 @@ pub fn prepare(program: &Program, evidence: &Evidence, reporting: Reporting, sol
 /// Instructions of the blocks of `f` that have samples of `event`.
 fn sampled_instructions(program: &Program, event: &Folded, f: FunctionIx) -> usize {
     let blocks = program.functions[f].1.cfg.blocks.iter().map(|b| b.first..b.end);
-    let sampled = blocks.filter(|b| b.clone().any(|inst| event.samples_at(f, inst) > 0.0));
-    sampled.map(|b| b.len()).sum()
+    blocks.filter(|b| event.any(f, b.clone())).map(|b| b.len()).sum()
 }
 
 /// What all groups are made from.
