@@ -45,11 +45,13 @@ pub fn by_waiting(
     reported: &[f64],
 ) -> Coupling {
     let n = region.nodes.len();
-    let leader = |i: usize| if reporting.fused && region.nodes[i].fused && i > 0 { i - 1 } else { i };
+    // a fused pair retires as one: nothing is reported between the two
+    let follows = |i: usize| reporting.fused && region.nodes[i].fused && i > 0;
+    let leader = |i: usize| if follows(i) { i - 1 } else { i };
     let mut coupling: Coupling = vec![Vec::new(); n];
     if reporting.late {
         each_step(region, rates, |from, to, flow| {
-            if flow > 0.0 {
+            if flow > 0.0 && !follows(to) {
                 add(&mut coupling[to], leader(from), flow);
             }
         });
@@ -117,4 +119,35 @@ fn transpose(n: usize, causes: &[usize], landed: &[Vec<f64>]) -> Coupling {
         }
     }
     coupling
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::testing::{Bytes, NoStubs};
+    use crate::code::{Program, Told, explore};
+    use crate::skid::Circulation;
+    use crate::skid::classes::Classes;
+
+    #[test]
+    fn a_fused_pair_is_reported_behind_both() {
+        // 0: cmp %eax,%ecx; 2: je 6; 4: nop; 5: nop; 6: dec %edi; 8: jne 0; a: ret
+        let code = vec![0x39, 0xc1, 0x74, 0x02, 0x90, 0x90, 0xff, 0xcf, 0x75, 0xf6, 0xc3];
+        let program =
+            Program::link(vec![(0, explore(&Bytes(0, code), 0..11, &[]))], &NoStubs, &Told::default());
+        let region = Region::build(&program, &Classes::of(&program), &[0], &|_, _| true);
+        let (compare, branch, nop, merge) = (0, 1, 3, 4);
+        assert!(region.nodes[branch].fused);
+        let circulation = Circulation::new(&region);
+        let flow = |z: f64| circulation.rates(&region, &[z, 7.0], 1e6).expect("a flow");
+        let runs = |rates: &Rates, node: usize| rates.blocks[region.nodes[node].block];
+        let rates = [flow(6.0), flow(-6.0)].into_iter().min_by(|a, b| runs(a, nop).total_cmp(&runs(b, nop)));
+        let rates = rates.expect("either hardly runs the nops");
+        let mut reported = vec![0.0; region.nodes.len()];
+        reported[merge] = 1000.0;
+        let reporting = Reporting { late: true, fused: true, ..Reporting::default() };
+        let coupling = by_waiting(&region, &rates, reporting, 0.0, &reported);
+        let of = |node| coupling[merge].iter().find(|c| c.0 == node).map_or(0.0, |c| c.1);
+        assert!(of(compare) > 20.0 * of(nop), "{:?}", coupling[merge]);
+    }
 }

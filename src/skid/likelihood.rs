@@ -89,7 +89,8 @@ impl Model {
     /// blocks whose pace is unlike the usual; none where no time was observed.
     pub fn timing(&self, rates: &Rates, waited: &[f64]) -> Vec<f64> {
         let Some(time) = &self.time else { return Vec::new() };
-        let mut residuals = limits::residuals(&self.region, rates, waited, time.period);
+        let width = self.reporting.shape.width;
+        let mut residuals = limits::residuals(&self.region, rates, waited, time.period, width);
         residuals.extend(pace::residuals(&self.region, &self.ideal, rates, waited, time.period));
         residuals
     }

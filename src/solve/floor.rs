@@ -4,27 +4,13 @@
 
 use super::answer::Answer;
 use super::conserve::{Belief, Conservation, FLOW, TIMED};
+use super::draws::{around, walks};
 use super::energy::{Energy, value};
 use super::group::Group;
 use super::identified::Identified;
 use super::laplace::Gaussian;
 use super::solver::Solver;
-use crate::skid::{Circulation, Rates};
-
-/// Variance of a Gaussian approximation over what its curvature says: models err where data do not. With 2.5, 3, 3.5 and 4 the
-/// intervals of 44 recordings hold 94.1, 94.4, 94.5 and 94.8 % of the executions, and those of 94.9, 95.5, 95.7 and 95.9 % of
-/// the instructions; those of five programs 99 to 100 % and 94, 95, 98 and 99 %, but with 2.5 how often matmul's inner loop goes
-/// round is just outside. (All this when intervals had twice the part of counting that they have now, `solve/answer.rs`.)
-const DOUBT: f64 = 3.0;
-/// The same where samples stand where they arose: no model stands between them and the answer.
-const EXACT_DOUBT: f64 = 2.0;
-/// Draws from a Gaussian approximation.
-pub const DRAWS: usize = 80;
-
-/// By how much the variance around an answer for `group` is more than its curvature says.
-pub fn doubt(group: &Group) -> f64 {
-    if group.model.counted().exact { EXACT_DOUBT } else { DOUBT }
-}
+use crate::skid::Rates;
 
 /// A baseline's answer, which has no intervals; `None` if `solver` is none, or has nothing to say.
 pub fn baseline(group: &Group, solver: Solver) -> Option<Answer> {
@@ -81,7 +67,7 @@ impl Spread {
         match Gaussian::at(&energy, z) {
             None => Spread { draws: walks(group, std::iter::once(&z.to_vec())), identified: None },
             Some(gaussian) => Spread {
-                draws: walks(group, gaussian.draws(z, doubt(group) * scatter.max(1.0), DRAWS, seed).iter()),
+                draws: around(group, &gaussian, z, scatter.max(1.0), seed),
                 identified: Some(Identified::new(&gaussian.variances(free), belief.prior)),
             },
         }
@@ -90,11 +76,4 @@ impl Spread {
     fn answer(self, group: &Group, rates: Rates, solver: Solver, reason: String) -> Answer {
         Answer { identified: self.identified, ..Answer::new(group, rates, self.draws, solver, reason) }
     }
-}
-
-/// The walk at each of `draws`.
-pub fn walks<'a>(group: &Group, draws: impl Iterator<Item = &'a Vec<f64>>) -> Vec<Rates> {
-    let region = &group.model.region;
-    let circulation = Circulation::new(region);
-    draws.filter_map(|z| circulation.rates(region, z, group.model.total())).collect()
 }

@@ -25,6 +25,7 @@ pub mod ics;
 pub mod baseline;
 mod solver;
 mod answer;
+mod draws;
 mod identified;
 mod gate;
 mod group;

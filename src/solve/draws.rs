@@ -1,0 +1,66 @@
+//! Draws of the walk around an answer: what intervals are made of.
+//!
+//! In: a group and parameters, of chains or of the Gaussian around a mode. Out: the executions that follow from each. It knows
+//! nothing of how the parameters were found.
+
+use super::diagnose::quantile;
+use super::group::Group;
+use super::laplace::Gaussian;
+use crate::skid::{Circulation, Rates};
+
+/// Variance of a Gaussian approximation over what its curvature says: models err where data do not. With 1.5 and 2 the intervals
+/// of 44 recordings hold 93.5 and 95.9 % of the executions and those of 92.5 and 93.9 % of the instructions; those of ten larger
+/// programs 87.2 and 90.4 %, 90.1 and 93.0 %.
+const DOUBT: f64 = 1.75;
+/// Draws from a Gaussian approximation.
+pub const DRAWS: usize = 80;
+
+/// The walk at each of `draws`.
+pub fn walks<'a>(group: &Group, draws: impl Iterator<Item = &'a Vec<f64>>) -> Vec<Rates> {
+    let region = &group.model.region;
+    let circulation = Circulation::new(region);
+    draws.filter_map(|z| circulation.rates(region, z, group.model.total())).collect()
+}
+
+/// Draws of the walk from the `gaussian` around `z`, with the variance times `scatter` and what models err beyond.
+///
+/// The median of each block's executions is put on those at `z`: a loop whose branches are all little known comes out shorter from
+/// most draws than it is at the mode, and intervals would be beside the answer. (Without it, and with a variance of 3, they hold
+/// 89.5 % of the executions of the 44 recordings, but 30 % of those of one of them, and 76.5 % of those of the larger programs.)
+pub fn around(group: &Group, gaussian: &Gaussian, z: &[f64], scatter: f64, seed: u64) -> Vec<Rates> {
+    let mut draws = walks(group, gaussian.draws(z, DOUBT * scatter, DRAWS, seed).iter());
+    if let Some(centre) = group.model.rates(z) {
+        for (b, &runs) in centre.blocks.iter().enumerate() {
+            let median = quantile(&mut draws.iter().map(|d| d.blocks[b]).collect::<Vec<_>>(), 0.5);
+            if median > 0.0 {
+                draws.iter_mut().for_each(|d| d.blocks[b] *= runs / median);
+            }
+        }
+    }
+    draws
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skid::hold::Reporting;
+    use crate::solve::conserve::{Conservation, FLOW};
+    use crate::solve::testing::skipping;
+
+    #[test]
+    fn draws_lie_around_the_answer() {
+        let model = skipping([9.0, 5.0, 5.0, 9.0, 9.0, 1.0], false, Reporting::default());
+        let z = vec![0.0, 2.0];
+        let rates = model.rates(&z).expect("a flow");
+        let group = Group { functions: vec![0], model, flow: z.clone(), rates, timed: None };
+        let (energy, _) = Conservation::new(&group.model, &z[..group.model.region.freedom()], FLOW);
+        let gaussian = Gaussian::at(&energy, &z).expect("a curvature");
+        let draws = around(&group, &gaussian, &z, 9.0, 1);
+        assert_eq!(draws.len(), DRAWS);
+        for (b, runs) in group.rates.blocks.iter().enumerate() {
+            let mut drawn: Vec<f64> = draws.iter().map(|d| d.blocks[b]).collect();
+            assert!((quantile(&mut drawn, 0.5) / runs - 1.0).abs() < 1e-9);
+            assert!(quantile(&mut drawn, 0.05) < 0.9 * runs && quantile(&mut drawn, 0.95) > 1.1 * runs);
+        }
+    }
+}
