@@ -45,13 +45,12 @@ pub fn by_waiting(
     reported: &[f64],
 ) -> Coupling {
     let n = region.nodes.len();
-    // a fused pair retires as one: nothing is reported between the two
-    let follows = |i: usize| reporting.fused && region.nodes[i].fused && i > 0;
-    let leader = |i: usize| if follows(i) { i - 1 } else { i };
+    let leader = |i| reporting.leader(region, i);
     let mut coupling: Coupling = vec![Vec::new(); n];
     if reporting.late {
         each_step(region, rates, |from, to, flow| {
-            if flow > 0.0 && !follows(to) {
+            // a fused pair retires as one: nothing is reported between the two
+            if flow > 0.0 && leader(to) == to {
                 add(&mut coupling[to], leader(from), flow);
             }
         });

@@ -5,7 +5,7 @@
 
 use super::Coupling;
 
-/// More fit the noise: with 8, 20, 60 and 200 time is .0621, .0626, .0634 and .0641 off by instruction over 44 recordings, .1065,
+/// Steps: more fit the noise. With 8, 20, 60 and 200 time is .0621, .0626, .0634 and .0641 off by instruction over 44 recordings, .1065,
 /// .1073, .1095 and .1124 over five larger programs, .0235, .0233, .0233 and .0234 over the five of `testdata/cases`.
 const ROUNDS: usize = 8;
 

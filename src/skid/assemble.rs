@@ -9,7 +9,7 @@ use super::likelihood::{Model, Observation};
 use super::region::Region;
 use super::reporting;
 use super::shares::shared;
-use crate::code::{Exit, FunctionIx, Program};
+use crate::code::{CallSite, Exit, FunctionIx, Program};
 
 /// Blocks with less of all samples are left out.
 const LEAST_SHARE: f64 = 2e-4;
@@ -76,13 +76,14 @@ pub fn model(
 /// Those of `functions` that sampled code calls which is not among them.
 fn fed(program: &Program, functions: &[FunctionIx], event: &Folded) -> BTreeSet<FunctionIx> {
     let own: BTreeSet<FunctionIx> = functions.iter().copied().collect();
-    let outer = program.calls.iter().filter(|call| !own.contains(&call.caller));
-    let sampled = outer.filter(|call| {
+    let sampled = |call: &CallSite| {
         let cfg = &program.functions[call.caller].1.cfg;
         let block = &cfg.blocks[cfg.block_of(call.inst)];
         event.any(call.caller, block.first..block.end)
-    });
-    sampled.flat_map(|call| &call.targets).map(|t| t.function).filter(|f| own.contains(f)).collect()
+    };
+    let outer = program.calls.iter().filter(|call| !own.contains(&call.caller));
+    let into = outer.flat_map(|call| call.targets.iter().map(move |target| (call, target.function)));
+    into.filter(|(call, f)| own.contains(f) && sampled(call)).map(|(_, f)| f).collect()
 }
 
 fn observation(region: &Region, event: &Folded) -> Observation {

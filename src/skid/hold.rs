@@ -23,6 +23,13 @@ pub struct Reporting {
     pub shape: Shape,
 }
 
+impl Reporting {
+    /// The node that is waited for in place of node `i`: the first of a fused pair for both.
+    pub fn leader(self, region: &Region, i: usize) -> usize {
+        if self.fused && region.nodes[i].fused { i.saturating_sub(1) } else { i }
+    }
+}
+
 /// Head times.
 #[derive(Clone, Debug, Default)]
 pub struct Holds {

@@ -342,7 +342,7 @@ fn report(walk: &Walk<'_>, mut waited: Vec<f64>) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::solve::testing::skipping;
+    use crate::skid::testing::skipping;
 
     #[test]
     fn a_coarser_skid_is_as_long() {

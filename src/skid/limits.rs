@@ -97,7 +97,7 @@ fn refills(region: &Region, rates: &Rates) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::skid::hold::Reporting;
-    use crate::solve::testing::skipping;
+    use crate::skid::testing::skipping;
 
     #[test]
     fn time_bounds_how_seldom_and_how_often_code_runs() {

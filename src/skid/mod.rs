@@ -32,6 +32,8 @@ pub mod reporting;
 pub mod schedule;
 pub mod shares;
 pub mod sparse;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod waits;
 
 pub use calibration::Calibration;

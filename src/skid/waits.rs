@@ -47,9 +47,7 @@ struct Way {
 impl Waits {
     /// Sorts what is `reported` per node of `region`.
     pub fn new(region: &Region, reported: &[f64], reporting: Reporting) -> Waits {
-        // the first of a fused pair is waited for in place of both
-        let leader =
-            |i: usize| if reporting.fused && region.nodes[i].fused { i.saturating_sub(1) } else { i };
+        let leader = |i| reporting.leader(region, i);
         let mut ways = Vec::new();
         for node in (0..region.nodes.len()).filter(|_| reporting.late) {
             let steps = region.steps_of(node).iter().zip(region.starts[node]..);

@@ -69,7 +69,7 @@ fn judge(posterior: &mut Posterior<'_>, z: Vec<f64>, belief: Belief) -> Option<C
 mod tests {
     use super::*;
     use crate::skid::hold::Reporting;
-    use crate::solve::testing::skipping;
+    use crate::skid::testing::skipping;
 
     /// A loop around two instructions that half of its runs skip, and as many samples and cycles as instructions; what is
     /// known of it before is that the share `skipped` skips them.

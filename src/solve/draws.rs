@@ -45,8 +45,8 @@ pub fn around(group: &Group, gaussian: &Gaussian, z: &[f64], scatter: f64, seed:
 mod tests {
     use super::*;
     use crate::skid::hold::Reporting;
+    use crate::skid::testing::skipping;
     use crate::solve::conserve::{Conservation, FLOW};
-    use crate::solve::testing::skipping;
 
     #[test]
     fn draws_lie_around_the_answer() {

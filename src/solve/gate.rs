@@ -53,7 +53,7 @@ fn distance(model: &Model, rates: &Rates) -> f64 {
 mod tests {
     use super::*;
     use crate::skid::hold::Reporting;
-    use crate::solve::testing::skipping;
+    use crate::skid::testing::skipping;
 
     #[test]
     fn an_answer_far_from_the_samples_is_refused() {

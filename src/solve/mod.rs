@@ -34,8 +34,6 @@ pub mod descend;
 mod laplace;
 mod floor;
 mod settle;
-#[cfg(test)]
-pub(crate) mod testing;
 mod timed;
 mod whole;
 

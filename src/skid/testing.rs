@@ -1,11 +1,11 @@
-//! Code for tests to solve.
+//! Code and its samples for tests.
 
+use super::classes::Classes;
+use super::folded::{Counts, Folded};
+use super::hold::Reporting;
+use super::{Model, assemble};
 use crate::code::testing::{Bytes, NoStubs};
 use crate::code::{Program, Told, explore};
-use crate::skid::classes::Classes;
-use crate::skid::folded::{Counts, Folded};
-use crate::skid::hold::Reporting;
-use crate::skid::{Model, assemble};
 
 /// A loop around two instructions that may be skipped, with `samples` for each of its six, and with `timed` as many cycles.
 pub fn skipping(samples: [f64; 6], timed: bool, reporting: Reporting) -> Model {
