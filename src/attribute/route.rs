@@ -16,6 +16,8 @@ pub struct Route {
 pub struct Frames {
     /// Each with the number of chain entries inside of it, its own included.
     list: Vec<(FunctionIx, usize)>,
+    /// Nothing is known of who called: the chain is the sampled address alone, as where code keeps no frames.
+    alone: bool,
 }
 
 impl Frames {
@@ -41,12 +43,16 @@ impl Frames {
             list.push((site.caller, k + 2));
             callee = site.caller;
         }
-        Frames { list }
+        Frames { list, alone: callers.is_empty() }
     }
 
     /// The change that makes `to` the innermost function: back into a caller, into something that a caller calls, or into
-    /// what that calls; the one that keeps most of the chain. `None` if no known calls lead there.
+    /// what that calls; the one that keeps most of the chain. Where nothing is known of callers nothing of them need change.
+    /// `None` if no known calls lead there.
     pub fn route(&self, program: &Program, to: FunctionIx) -> Option<Route> {
+        if self.alone {
+            return Some(Route { drop: 1, returns: Vec::new() });
+        }
         for &(function, drop) in &self.list {
             if function == to {
                 return Some(Route { drop, returns: Vec::new() });
@@ -59,7 +65,7 @@ impl Frames {
             let through = |outer: &&crate::code::CallSite| {
                 outer.targets.iter().find_map(|t| call(program, t.function, to))
             };
-            let outer = sites(program, function).find(|s| !s.tail && through(s).is_some())?;
+            let outer = sites(program, function).find(|s| program.pushes(s) && through(s).is_some())?;
             let inner = through(&outer)?;
             Some(Route { drop, returns: vec![program.behind(inner), program.behind(outer)] })
         })
@@ -75,10 +81,28 @@ fn sites(program: &Program, caller: FunctionIx) -> impl Iterator<Item = &crate::
 fn call(program: &Program, caller: FunctionIx, to: FunctionIx) -> Option<&crate::code::CallSite> {
     let seen = |s: &crate::code::CallSite| s.targets.iter().find(|t| t.function == to).map(|t| t.seen);
     sites(program, caller)
-        .filter(|s| !s.tail && seen(s).is_some())
+        .filter(|s| program.pushes(s) && seen(s).is_some())
         .max_by_key(|s| (seen(s), usize::MAX - s.inst))
 }
 
 fn calls(program: &Program, caller: FunctionIx, to: FunctionIx) -> bool {
     sites(program, caller).any(|s| s.targets.iter().any(|t| t.function == to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::testing::{Bytes, NoStubs};
+    use crate::code::{Told, explore};
+
+    #[test]
+    fn a_chain_of_the_sample_alone_keeps_it_nowhere() {
+        // 0: call 8; 5: ret — 8: ret — 9: ret, which nobody calls
+        let code = Bytes(0, vec![0xe8, 3, 0, 0, 0, 0xc3, 0x90, 0x90, 0xc3, 0xc3]);
+        let functions = [0..6, 8..9, 9..10].map(|range| (0, explore(&code, range, &[])));
+        let program = Program::link(functions.into(), &NoStubs, &Told::default());
+        let to = |callers: &[Option<Place>]| Frames::new(&program, 1, callers).route(&program, 2);
+        assert_eq!(to(&[]), Some(Route { drop: 1, returns: Vec::new() }));
+        assert_eq!(to(&[Some(Place { space: 0, address: 5 })]), None);
+    }
 }

@@ -1,7 +1,7 @@
 //! Basic blocks and the edges between them.
 //!
-//! A call does not end a block: control comes back behind it. What leaves the function by a jump is kept as the block's
-//! [`Exit`], for [`super::Program`] to link.
+//! A call does not end a block: control comes back behind it, unless what it calls never returns. What leaves the function by a
+//! jump is kept as the block's [`Exit`], for [`super::Program`] to link.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ pub enum Exit {
         /// Address of the cell.
         via: Option<u64>,
     },
-    /// By a trap, by falling out of the function, or into bytes that do not decode.
+    /// By a trap, by a call that does not return, by falling out of the function, or into bytes that do not decode.
     Stop,
 }
 
@@ -153,6 +153,7 @@ impl Cfg {
             },
             Flow::Return => exit = Exit::Return,
             Flow::Stop => exit = Exit::Stop,
+            _ if last.noreturn => exit = Exit::Stop,
             Flow::Next | Flow::Call(_) | Flow::IndirectCall { .. } => {
                 join(self, last.end(), EdgeKind::FallThrough, Exit::Stop);
             }
@@ -162,7 +163,7 @@ impl Cfg {
 }
 
 fn ends_block(inst: &Inst) -> bool {
-    !matches!(inst.flow, Flow::Next | Flow::Call(_) | Flow::IndirectCall { .. })
+    inst.noreturn || !matches!(inst.flow, Flow::Next | Flow::Call(_) | Flow::IndirectCall { .. })
 }
 
 fn find(insts: &[Inst], address: u64) -> Option<usize> {

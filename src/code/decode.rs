@@ -73,6 +73,7 @@ macro_rules! adapter {
                     address,
                     len,
                     flow,
+                    noreturn: false,
                     kind,
                     loads: access.loads,
                     stores: access.stores,

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::cfg::Cfg;
+use super::cfg::{Cfg, Exit};
 use super::decode::decode;
 use super::dominators::Dominators;
 use super::inst::{Address, Effect, Flow, Inst, Kind, Number};
 use super::jump_table;
 use super::loops::Loops;
+use super::returns::{self, Callee};
 use super::source::Source;
 
 /// Functions larger than this are read only up to here; none is that large but by a damaged symbol table.
@@ -27,12 +28,19 @@ pub struct Function {
     pub dominators: Dominators,
     /// Natural loops and irreducible regions of `cfg`.
     pub loops: Loops,
+    /// For each block, whether every way from it ends in a trap or in a call that does not return.
+    pub doomed: Vec<bool>,
 }
 
 impl Function {
     /// Index of the instruction that starts at `address`.
     pub fn at(&self, address: u64) -> Option<usize> {
         self.insts.binary_search_by_key(&address, |i| i.address).ok()
+    }
+
+    /// Whether control may leave it other than by a trap or by what never returns.
+    pub fn returns(&self) -> bool {
+        self.cfg.blocks.iter().any(|block| !matches!(block.exit, Exit::None | Exit::Stop))
     }
 
     /// Addresses and numbers that its instructions put into registers.
@@ -78,7 +86,8 @@ fn follow_all(source: &dyn Source, range: Range<u64>, entry: Option<u64>, known:
     let cfg = Cfg::build(&insts, &search.tables, &roots);
     let dominators = Dominators::find(&cfg);
     let loops = Loops::find(&cfg, &dominators);
-    Function { range, insts, cfg, dominators, loops }
+    let doomed = returns::doomed(&insts, &cfg);
+    Function { range, insts, cfg, dominators, loops, doomed }
 }
 
 struct Search<'a> {
@@ -98,7 +107,8 @@ impl Search<'_> {
             if !self.range.contains(&address) || self.insts.contains_key(&address) {
                 continue;
             }
-            let inst = self.decode(address);
+            let mut inst = self.decode(address);
+            inst.noreturn = Callee::of(&inst).is_some_and(|callee| self.source.noreturn(callee));
             if inst.falls_through() {
                 work.push(inst.end());
             }
@@ -163,6 +173,7 @@ fn opaque(address: u64) -> Inst {
         address,
         len: 1,
         flow: Flow::Stop,
+        noreturn: false,
         kind: Kind::Opaque,
         loads: false,
         stores: false,

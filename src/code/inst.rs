@@ -9,6 +9,8 @@ pub struct Inst {
     pub len: u8,
     /// Where control goes next.
     pub flow: Flow,
+    /// It calls a function that never returns. Decoding doesn't know; [`explore`](super::explore) does.
+    pub noreturn: bool,
     /// What the execution units do for it.
     pub kind: Kind,
     /// It reads data memory (a `pop` or `ret` counts, an `lea` or prefetch does not).
@@ -39,9 +41,15 @@ impl Inst {
         self.address.wrapping_add(u64::from(self.len))
     }
 
-    /// Whether control may go to [`Inst::end`]: all but unconditional jumps, returns and traps.
+    /// Whether control may go to [`Inst::end`]: all but unconditional jumps, returns, traps, and calls of what never returns.
     pub fn falls_through(&self) -> bool {
-        !matches!(self.flow, Flow::Jump(_) | Flow::IndirectJump { .. } | Flow::Return | Flow::Stop)
+        !self.noreturn
+            && !matches!(self.flow, Flow::Jump(_) | Flow::IndirectJump { .. } | Flow::Return | Flow::Stop)
+    }
+
+    /// Whether it is a call, direct or not.
+    pub fn is_call(&self) -> bool {
+        matches!(self.flow, Flow::Call(_) | Flow::IndirectCall { .. })
     }
 
     /// Whether it is a conditional branch.

@@ -13,6 +13,7 @@ mod jump_table;
 mod loops;
 mod mnemonic;
 mod program;
+mod returns;
 mod source;
 mod stride;
 #[cfg(test)]
@@ -25,5 +26,6 @@ pub use explore::{Function, discover, explore};
 pub use inst::{Address, Effect, Flow, Idiom, Inst, Kind, Number, Registers};
 pub use loops::{Loop, LoopIx, Loops};
 pub use program::{CallSite, FunctionIx, Linker, Place, Program, Seen, Target, Told};
+pub use returns::{Callee, returns};
 pub use source::Source;
 pub use stride::{Stride, strides};

@@ -81,7 +81,7 @@ pub struct CallSite {
     pub caller: FunctionIx,
     /// Index of the instruction in the caller.
     pub inst: usize,
-    /// It does not come back here: a tail call.
+    /// It does not come back here: a tail call, or a call of what never returns.
     pub tail: bool,
     /// The sampled functions it may enter; where code alone says which, that comes first.
     pub targets: Vec<Target>,
@@ -166,7 +166,12 @@ impl Program {
         let caller = self.around(Place { address: back.address.checked_sub(1)?, ..back })?;
         let insts = &self.functions[caller].1.insts;
         let inst = insts.partition_point(|i| i.address < back.address).checked_sub(1)?;
-        self.site(caller, inst).filter(|s| !s.tail && insts[inst].end() == back.address)
+        self.site(caller, inst).filter(|s| self.pushes(s) && insts[inst].end() == back.address)
+    }
+
+    /// Whether it leaves a return address: a call, not a jump.
+    pub fn pushes(&self, site: &CallSite) -> bool {
+        self.functions[site.caller].1.insts[site.inst].is_call()
     }
 
     /// The return address of a call.
@@ -204,9 +209,9 @@ impl Program {
         let mut sites = Vec::new();
         for (inst, i) in function.insts.iter().enumerate() {
             let (known, tail) = match i.flow {
-                Flow::Call(to) => (self.through_stub(place(to), linker), false),
+                Flow::Call(to) => (self.through_stub(place(to), linker), i.noreturn),
                 Flow::IndirectCall { via } => {
-                    (via.and_then(|cell| self.through_cell(place(cell), linker)), false)
+                    (via.and_then(|cell| self.through_cell(place(cell), linker)), i.noreturn)
                 }
                 _ => match self.leaves(function, inst) {
                     Some(Exit::Tail(to)) => (self.through_stub(place(to), linker), true),

@@ -196,8 +196,7 @@ impl Lookup<'_> {
         let function = self.around(Place { address: back.address.checked_sub(1)?, ..back })?;
         let behind = function.insts.partition_point(|i| i.address < back.address);
         let call = function.insts.get(behind.checked_sub(1)?)?;
-        let calls = matches!(call.flow, Flow::Call(_) | Flow::IndirectCall { .. });
-        (calls && call.end() == back.address).then_some(Place { address: call.address, ..back })
+        (call.is_call() && call.end() == back.address).then_some(Place { address: call.address, ..back })
     }
 
     fn flow(&self, at: Place) -> Option<Flow> {

@@ -3,8 +3,14 @@
 //! In: images, and addresses in them. Out: decoded functions, and places as either of the two has them. It does not know what
 //! was sampled.
 
-use crate::code::{Bitness, Function, Place, Source, discover, explore};
-use crate::image::{Class, Image, ImageId, Images, Location, Svma};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use crate::code::{Bitness, Callee, Function, Place, Source, discover, explore, returns};
+use crate::image::{Class, Image, ImageId, Images, Location, PltTarget, Svma, jumps_away, noreturn};
+
+/// Calls between a function and the end of the process, at most: what is further down counts as returning.
+const DEEPEST: usize = 6;
 
 /// A function's place and end.
 pub type Range = (u32, u64, u64);
@@ -14,7 +20,7 @@ pub fn function(images: &Images, (space, start, end): Range, known: &[u64]) -> F
     let image = images.get(ImageId(space));
     let named = image.function_at(Svma(start)).is_some_and(|f| f.start.0 == start);
     let decoded = if named { explore } else { discover };
-    decoded(&Code(image), start..end, known)
+    decoded(&Code::of(image), start..end, known)
 }
 
 /// A location as a place of the program.
@@ -28,17 +34,64 @@ pub fn at(place: Place) -> Location {
 }
 
 /// An image as a source of code.
-struct Code<'a>(&'a Image);
+struct Code<'a> {
+    image: &'a Image,
+    /// What is known of functions that it calls; those being looked through count as returning.
+    noreturn: RefCell<BTreeMap<u64, bool>>,
+    depth: Cell<usize>,
+}
+
+impl Code<'_> {
+    fn of(image: &Image) -> Code<'_> {
+        Code { image, noreturn: RefCell::default(), depth: Cell::default() }
+    }
+
+    /// Whether the function that starts at an address never returns, by its name or by its code.
+    fn ends(&self, entry: u64) -> bool {
+        if let Some(stub) = self.image.plt_target(Svma(entry)) {
+            return never_returns(stub);
+        }
+        let Some(function) = self.image.function_at(Svma(entry)).filter(|f| f.start.0 == entry) else {
+            return false;
+        };
+        if function.name.as_deref().is_some_and(jumps_away) {
+            return true;
+        }
+        if let Some(&known) = self.noreturn.borrow().get(&entry) {
+            return known;
+        }
+        if self.depth.get() == DEEPEST {
+            return false;
+        }
+        self.noreturn.borrow_mut().insert(entry, false);
+        self.depth.set(self.depth.get() + 1);
+        let ends = !returns(self, &(entry..function.end.0));
+        self.depth.set(self.depth.get() - 1);
+        self.noreturn.borrow_mut().insert(entry, ends);
+        ends
+    }
+}
+
+fn never_returns(target: &PltTarget) -> bool {
+    matches!(target, PltTarget::Symbol(name) if noreturn(name))
+}
 
 impl Source for Code<'_> {
     fn bitness(&self) -> Bitness {
-        bitness(self.0).unwrap_or(Bitness::Bits64)
+        bitness(self.image).unwrap_or(Bitness::Bits64)
     }
 
     fn read(&self, address: u64, len: usize) -> Vec<u8> {
         let end = Svma(address.saturating_add(len as u64));
-        let code = self.0.code(Svma(address)..end).filter(|c| !c.is_empty());
-        code.or_else(|| self.0.read_data(Svma(address), len)).unwrap_or_default()
+        let code = self.image.code(Svma(address)..end).filter(|c| !c.is_empty());
+        code.or_else(|| self.image.read_data(Svma(address), len)).unwrap_or_default()
+    }
+
+    fn noreturn(&self, callee: Callee) -> bool {
+        match callee {
+            Callee::At(entry) => self.ends(entry),
+            Callee::Through(cell) => self.image.slot_target(Svma(cell)).is_some_and(never_returns),
+        }
     }
 }
 
@@ -48,4 +101,53 @@ pub fn bitness(image: &Image) -> Option<Bitness> {
         Class::Bits32 => Bitness::Bits32,
         Class::Bits64 => Bitness::Bits64,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::{AddressSpaces, SearchPath};
+    use crate::perfdata::{CpuMode, Mmap, Sideband};
+
+    const STATIC: &str =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/cases/symfs/opt/cases/branchy/branchy");
+
+    fn images() -> Images {
+        let mapped = Mmap {
+            time: Some(0),
+            pid: 1,
+            tid: 1,
+            start: 0,
+            len: 1 << 40,
+            pgoff: 0,
+            filename: STATIC.into(),
+            build_id: None,
+            inode: None,
+            mode: CpuMode::User,
+            executable: true,
+        };
+        let mut spaces = AddressSpaces::new();
+        spaces.record(0, &Sideband::Mmap(mapped));
+        spaces.seal();
+        Images::new(&spaces, &[], SearchPath::default())
+    }
+
+    #[test]
+    fn the_c_library_tells_by_its_code_which_of_its_functions_never_return() {
+        let images = images();
+        let image = images.get(ImageId(0));
+        let code = Code::of(image);
+        let never = |name: &str| {
+            let named = image.functions().iter().find(|f| f.name.as_deref() == Some(name));
+            code.ends(named.unwrap_or_else(|| panic!("{name}")).start.0)
+        };
+        for name in
+            ["abort", "exit", "_exit", "__assert_fail", "__fortify_fail", "malloc_printerr", "__longjmp"]
+        {
+            assert!(never(name), "{name}");
+        }
+        for name in ["main", "malloc", "_IO_fwrite", "__libc_message"] {
+            assert!(!never(name), "{name}");
+        }
+    }
 }

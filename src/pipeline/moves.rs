@@ -95,7 +95,8 @@ impl Desk<'_> {
             .iter()
             .map(|n| if kind.causes.includes(n) { answer.rates.blocks[n.block] } else { 0.0 })
             .collect();
-        let coupling = by_overflow(&answer.walk(), &solved.skid, &executions);
+        let returning = |n: usize| self.program.functions[region.nodes[n].function].1.returns();
+        let coupling = by_overflow(&answer.walk(), &solved.skid, &executions, &reported, &returning);
         (coupling, Some(executions))
     }
 }

@@ -1,6 +1,6 @@
 //! From folded samples to models: which functions are solved together, and which of their blocks matter.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::classes::Classes;
 use super::folded::Folded;
@@ -9,7 +9,7 @@ use super::likelihood::{Model, Observation};
 use super::region::Region;
 use super::reporting;
 use super::shares::shared;
-use crate::code::{CallSite, Exit, FunctionIx, Program};
+use crate::code::{CallSite, Cfg, Exit, FunctionIx, Program};
 
 /// Blocks with less of all samples are left out.
 const LEAST_SHARE: f64 = 2e-4;
@@ -53,7 +53,8 @@ pub fn groups(
     groups.into_values().collect()
 }
 
-/// The model of `functions`, of the blocks that `keep` wants.
+/// The model of `functions`, of the blocks that `keep` wants. What ends the process, or throws, is not expected to run if it has
+/// no samples: branches that may lead there go the other way.
 pub fn model(
     program: &Program,
     classes: &Classes,
@@ -64,7 +65,13 @@ pub fn model(
     keep: &dyn Fn(FunctionIx, usize) -> bool,
 ) -> Model {
     let fed = fed(program, functions, &retired[0]);
-    let mut region = Region::fed(program, classes, functions, keep, &fed);
+    let runs = |f: FunctionIx, b: usize| {
+        let function = &program.functions[f].1;
+        let block = &function.cfg.blocks[b];
+        !function.doomed[b] || retired[0].any(f, block.first..block.end)
+    };
+    let kept = |f: FunctionIx, b: usize| keep(f, b) && runs(f, b);
+    let mut region = Region::fed(program, classes, functions, &kept, &fed);
     region.nodes.iter_mut().for_each(|n| n.fused &= reporting::fuses(program, reporting, n));
     let events = retired.iter().map(|e| observation(&region, e)).collect();
     let time = time.map(|t| TimeSamples { cycles: t.at(&region), period: t.period, exact: t.exact });
@@ -121,9 +128,7 @@ pub fn hot(
         }
     }
     for &f in &reached {
-        if calls_itself(program, f) {
-            hot.extend((0..program.functions[f].1.cfg.blocks.len()).map(|b| (f, b)));
-        }
+        end_recursion(program, f, &mut hot);
     }
     add_side_arms(program, &mut hot);
     for (f, block) in hot.clone() {
@@ -183,33 +188,41 @@ fn open_ways_out(program: &Program, f: FunctionIx, hot: &mut BTreeSet<(FunctionI
     let cfg = &program.functions[f].1.cfg;
     let kept: Vec<usize> = hot.range((f, 0)..(f + 1, 0)).map(|h| h.1).collect();
     for block in kept {
-        let mut came: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut queue = std::collections::VecDeque::from([block]);
-        // kept blocks first, so that a way that is there already is found
-        let leaves = |b: usize| !matches!(cfg.blocks[b].exit, Exit::None | Exit::Stop);
-        let mut end = None;
-        while let Some(at) = queue.pop_front() {
-            if leaves(at) {
-                end = Some(at);
-                break;
-            }
-            for edge in cfg.successors(at) {
-                if edge.to != block && !came.contains_key(&edge.to) {
-                    came.insert(edge.to, at);
-                    if hot.contains(&(f, edge.to)) {
-                        queue.push_front(edge.to)
-                    } else {
-                        queue.push_back(edge.to)
-                    }
-                }
-            }
+        let way = way_out(cfg, block, &|b| hot.contains(&(f, b)), &|_| true);
+        hot.extend(way.into_iter().map(|b| (f, b)));
+    }
+}
+
+/// Adds the shortest way through a function that calls itself on which it does not: what ends a recursion may be rare, but
+/// without it there is no flow.
+fn end_recursion(program: &Program, f: FunctionIx, hot: &mut BTreeSet<(FunctionIx, usize)>) {
+    let cfg = &program.functions[f].1.cfg;
+    let again = |call: &&CallSite| call.caller == f && call.targets.iter().any(|t| t.function == f);
+    let calls: BTreeSet<usize> = program.calls.iter().filter(again).map(|c| cfg.block_of(c.inst)).collect();
+    if !calls.is_empty() {
+        let way = way_out(cfg, 0, &|b| hot.contains(&(f, b)), &|b| !calls.contains(&b));
+        hot.extend(way.into_iter().map(|b| (f, b)));
+    }
+}
+
+/// Blocks on the shortest way from block `from` to where the function is left, through blocks that `may` be on it; those that
+/// are `kept` already are no way at all.
+fn way_out(cfg: &Cfg, from: usize, kept: &dyn Fn(usize) -> bool, may: &dyn Fn(usize) -> bool) -> Vec<usize> {
+    let mut came: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut queue = VecDeque::from([from]);
+    let leaves = |b: usize| !matches!(cfg.blocks[b].exit, Exit::None | Exit::Stop);
+    while let Some(at) = queue.pop_front().filter(|_| may(from)) {
+        if leaves(at) {
+            return std::iter::successors(Some(at), |b| came.get(b).copied()).collect();
         }
-        let mut at = end;
-        while let Some(b) = at {
-            hot.insert((f, b));
-            at = came.get(&b).copied();
+        for edge in cfg.successors(at).filter(|edge| may(edge.to)) {
+            if edge.to != from && !came.contains_key(&edge.to) {
+                came.insert(edge.to, at);
+                if kept(edge.to) { queue.push_front(edge.to) } else { queue.push_back(edge.to) }
+            }
         }
     }
+    Vec::new()
 }
 
 /// All functions that calls lead to from `from`, where `along` gives (from, to) of a call's caller and target.
@@ -235,11 +248,6 @@ fn closure(
         }
     }
     found
-}
-
-/// What ends a recursion may be rare, but without it there is no flow.
-fn calls_itself(program: &Program, f: FunctionIx) -> bool {
-    program.calls.iter().any(|c| c.caller == f && c.targets.iter().any(|t| t.function == f))
 }
 
 #[cfg(test)]
@@ -272,5 +280,35 @@ mod tests {
         let own = |model: &Model| model.region.roots.contains(&entry(model).expect("its block"));
         assert!(own(&model_of(&[0, 1, 2])));
         assert!(!own(&model_of(&[0, 2])), "nobody calls it from there");
+    }
+
+    fn program(code: Vec<u8>) -> Program {
+        let range = 0..code.len() as u64;
+        Program::link(vec![(0, explore(&Bytes(0, code), range, &[]))], &NoStubs, &Told::default())
+    }
+
+    #[test]
+    fn a_trap_that_was_not_sampled_does_not_run() {
+        // 0: je 3; 2: hlt; 3: ret
+        let program = program(vec![0x74, 1, 0xf4, 0xc3]);
+        let blocks = |sampled: &[usize]| {
+            let weight = sampled.iter().map(|&inst| ((0, inst), 100.0)).collect();
+            let event = Folded { weight, period: 1.0, counts: Counts::Instructions, exact: false };
+            let (classes, reporting) = (Classes::of(&program), Reporting::default());
+            model(&program, &classes, &[0], &[event], None, reporting, &|_, _| true).region.blocks.len()
+        };
+        assert_eq!((blocks(&[0]), blocks(&[0, 1])), (2, 3));
+    }
+
+    #[test]
+    fn of_what_ends_a_recursion_the_shortest_way_is_kept() {
+        // 0: je 8; 2: call 0; 7: ret; 8: je 17; a: 13 nops; 17: ret
+        let mut code = vec![0x74, 6, 0xe8, 0xf9, 0xff, 0xff, 0xff, 0xc3, 0x74, 13];
+        code.extend([0x90; 13]);
+        code.push(0xc3);
+        let program = program(code);
+        let load = BTreeMap::from([((0, 1), 1.0)]);
+        let hot: Vec<usize> = hot(&program, &[0], &load, 1.0).into_iter().map(|(_, block)| block).collect();
+        assert_eq!(hot, [0, 1, 2, 4], "all but the nops");
     }
 }

@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use super::functions::Functions;
-use crate::code::{self, Flow};
+use crate::code;
 use crate::image::{Location, Svma};
 use crate::perfdata::{BranchEntry, PerfFile, Record, Sample};
 use crate::pipeline::decoding::bitness;
@@ -102,7 +102,7 @@ impl<'a> Stacks<'a> {
             let bytes = image.code(at.svma..Svma(at.svma.0.saturating_add(LONGEST)))?;
             code::decode(bitness(image)?, at.svma.0, &bytes)
         };
-        decoded().is_some_and(|inst| matches!(inst.flow, Flow::Call(_) | Flow::IndirectCall { .. }))
+        decoded().is_some_and(|inst| inst.is_call())
     }
 }
 
