@@ -17,6 +17,7 @@ pub mod core;
 pub mod folded;
 pub mod guesses;
 pub mod hold;
+pub mod hot;
 pub mod kernel;
 pub mod lag;
 pub mod likelihood;

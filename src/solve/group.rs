@@ -15,6 +15,7 @@ use crate::skid::classes::Classes;
 use crate::skid::core::Shape;
 use crate::skid::folded::Folded;
 use crate::skid::hold::Reporting;
+use crate::skid::hot::hot;
 use crate::skid::region::{Arm, Region};
 use crate::skid::{Circulation, Model, Rates};
 
@@ -123,7 +124,7 @@ impl Workshop<'_> {
         let mut alone = Alone::default();
         let sampled = functions.iter().filter(|&&f| self.retired[0].within(f) > 0.0);
         sampled.for_each(|&f| self.look_at(f, &mut alone));
-        let hot = assemble::hot(self.program, &functions, &alone.weight, self.total);
+        let hot = hot(self.program, &functions, &alone.weight, self.total);
         let model = self.model(&functions, &|f, b| hot.contains(&(f, b)));
         if model.region.nodes.is_empty() {
             return None;

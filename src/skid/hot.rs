@@ -1,0 +1,184 @@
+//! Which blocks of sampled functions matter.
+//!
+//! In: linked functions, and what each of their blocks holds. Out: the blocks that hold a noticeable share, what leads to them, and
+//! what lets control leave again: short ways beside them, ways to a return, ends of recursions. It does not know how often
+//! anything runs.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::code::{CallSite, Cfg, Exit, FunctionIx, Program};
+
+/// Blocks with less of all samples are left out.
+const LEAST_SHARE: f64 = 2e-4;
+/// Blocks of a way without samples that is kept, at most.
+const SIDE_BLOCKS: usize = 2;
+/// Instructions in one of them, at most.
+const SIDE_LENGTH: usize = 12;
+/// Blocks of `functions` worth keeping: those that hold a noticeable share of `total` by `load` (function, block), and what
+/// leads to them.
+pub fn hot(
+    program: &Program,
+    functions: &[FunctionIx],
+    load: &BTreeMap<(FunctionIx, usize), f64>,
+    total: f64,
+) -> BTreeSet<(FunctionIx, usize)> {
+    let mut hot: BTreeSet<(FunctionIx, usize)> =
+        load.iter().filter(|(_, l)| **l > LEAST_SHARE * total).map(|(at, _)| *at).collect();
+    // a function without samples of its own may still lead from one hot function to another
+    let own: BTreeSet<FunctionIx> = hot.iter().map(|h| h.0).collect();
+    let below = closure(program, &own, |c, t| (c, t));
+    let above = closure(program, &own, |c, t| (t, c));
+    let reached: BTreeSet<FunctionIx> = functions
+        .iter()
+        .copied()
+        .filter(|f| own.contains(f) || (below.contains(f) && above.contains(f)))
+        .collect();
+    hot.extend(reached.iter().map(|&f| (f, 0)));
+    for call in program.calls.iter().filter(|c| reached.contains(&c.caller)) {
+        if call.targets.iter().any(|t| reached.contains(&t.function)) {
+            hot.insert((call.caller, program.functions[call.caller].1.cfg.block_of(call.inst)));
+        }
+    }
+    for &f in &reached {
+        end_recursion(program, f, &mut hot);
+    }
+    add_side_arms(program, &mut hot);
+    for (f, block) in hot.clone() {
+        let dominators = &program.functions[f].1.dominators;
+        let mut above = dominators.parent(block);
+        while let Some(b) = above.filter(|&b| hot.insert((f, b))) {
+            above = dominators.parent(b);
+        }
+    }
+    for &f in &reached {
+        open_ways_out(program, f, &mut hot);
+    }
+    hot
+}
+
+/// Adds short ways that leave hot code and come back to it: they may run often in the shadow of a slow instruction without
+/// ever holding a sample.
+fn add_side_arms(program: &Program, hot: &mut BTreeSet<(FunctionIx, usize)>) {
+    let functions: BTreeSet<FunctionIx> = hot.iter().map(|h| h.0).collect();
+    for f in functions {
+        let function = &program.functions[f].1;
+        let near = |from: &dyn Fn(usize) -> Vec<usize>,
+                    hot: &BTreeSet<(FunctionIx, usize)>|
+         -> BTreeMap<usize, usize> {
+            let mut distance: BTreeMap<usize, usize> =
+                hot.range((f, 0)..(f + 1, 0)).map(|h| (h.1, 0)).collect();
+            for step in 1..=SIDE_BLOCKS {
+                let edge: Vec<usize> = distance.iter().filter(|d| *d.1 + 1 == step).map(|d| *d.0).collect();
+                for next in edge.into_iter().flat_map(from) {
+                    if shadowed(program, f, next) {
+                        distance.entry(next).or_insert(step);
+                    }
+                }
+            }
+            distance
+        };
+        let after = near(&|b| function.cfg.successors(b).map(|e| e.to).collect(), hot);
+        let predecessors = function.cfg.predecessors();
+        let before = near(&|b| predecessors[b].clone(), hot);
+        for (block, ahead) in after {
+            if before.get(&block).is_some_and(|behind| ahead + behind <= SIDE_BLOCKS + 1) {
+                hot.insert((f, block));
+            }
+        }
+    }
+}
+
+/// Whether a block may run without being waited for: it is short and calls nothing.
+fn shadowed(program: &Program, f: FunctionIx, block: usize) -> bool {
+    let block = &program.functions[f].1.cfg.blocks[block];
+    block.end - block.first <= SIDE_LENGTH && (block.first..block.end).all(|i| program.site(f, i).is_none())
+}
+
+/// Adds the shortest way to a return wherever the kept blocks of a function have none: a loop that can't be left would run
+/// for ever.
+fn open_ways_out(program: &Program, f: FunctionIx, hot: &mut BTreeSet<(FunctionIx, usize)>) {
+    let cfg = &program.functions[f].1.cfg;
+    let kept: Vec<usize> = hot.range((f, 0)..(f + 1, 0)).map(|h| h.1).collect();
+    for block in kept {
+        let way = way_out(cfg, block, &|b| hot.contains(&(f, b)), &|_| true);
+        hot.extend(way.into_iter().map(|b| (f, b)));
+    }
+}
+
+/// Adds the shortest way through a function that calls itself on which it does not: what ends a recursion may be rare, but
+/// without it there is no flow.
+fn end_recursion(program: &Program, f: FunctionIx, hot: &mut BTreeSet<(FunctionIx, usize)>) {
+    let cfg = &program.functions[f].1.cfg;
+    let again = |call: &&CallSite| call.caller == f && call.targets.iter().any(|t| t.function == f);
+    let calls: BTreeSet<usize> = program.calls.iter().filter(again).map(|c| cfg.block_of(c.inst)).collect();
+    if !calls.is_empty() {
+        let way = way_out(cfg, 0, &|b| hot.contains(&(f, b)), &|b| !calls.contains(&b));
+        hot.extend(way.into_iter().map(|b| (f, b)));
+    }
+}
+
+/// Blocks on the shortest way from block `from` to where the function is left, through blocks that `may` be on it; those that
+/// are `kept` already are no way at all.
+fn way_out(cfg: &Cfg, from: usize, kept: &dyn Fn(usize) -> bool, may: &dyn Fn(usize) -> bool) -> Vec<usize> {
+    let mut came: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut queue = VecDeque::from([from]);
+    let leaves = |b: usize| !matches!(cfg.blocks[b].exit, Exit::None | Exit::Stop);
+    while let Some(at) = queue.pop_front().filter(|_| may(from)) {
+        if leaves(at) {
+            return std::iter::successors(Some(at), |b| came.get(b).copied()).collect();
+        }
+        for edge in cfg.successors(at).filter(|edge| may(edge.to)) {
+            if edge.to != from && !came.contains_key(&edge.to) {
+                came.insert(edge.to, at);
+                if kept(edge.to) { queue.push_front(edge.to) } else { queue.push_back(edge.to) }
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// All functions that calls lead to from `from`, where `along` gives (from, to) of a call's caller and target.
+fn closure(
+    program: &Program,
+    from: &BTreeSet<FunctionIx>,
+    along: impl Fn(FunctionIx, FunctionIx) -> (FunctionIx, FunctionIx),
+) -> BTreeSet<FunctionIx> {
+    let mut found = BTreeSet::new();
+    let mut work: Vec<FunctionIx> = from.iter().copied().collect();
+    let mut next: BTreeMap<FunctionIx, Vec<FunctionIx>> = BTreeMap::new();
+    for call in &program.calls {
+        for target in &call.targets {
+            let (a, b) = along(call.caller, target.function);
+            next.entry(a).or_default().push(b);
+        }
+    }
+    while let Some(f) = work.pop() {
+        for &to in next.get(&f).into_iter().flatten() {
+            if found.insert(to) {
+                work.push(to);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::testing::{Bytes, NoStubs};
+    use crate::code::{Told, explore};
+
+    #[test]
+    fn of_what_ends_a_recursion_the_shortest_way_is_kept() {
+        // 0: je 8; 2: call 0; 7: ret; 8: je 17; a: 13 nops; 17: ret
+        let mut code = vec![0x74, 6, 0xe8, 0xf9, 0xff, 0xff, 0xff, 0xc3, 0x74, 13];
+        code.extend([0x90; 13]);
+        code.push(0xc3);
+        let range = 0..code.len() as u64;
+        let functions = vec![(0, explore(&Bytes(0, code), range, &[]))];
+        let program = Program::link(functions, &NoStubs, &Told::default());
+        let load = BTreeMap::from([((0, 1), 1.0)]);
+        let hot: Vec<usize> = hot(&program, &[0], &load, 1.0).into_iter().map(|(_, block)| block).collect();
+        assert_eq!(hot, [0, 1, 2, 4], "all but the nops");
+    }
+}
