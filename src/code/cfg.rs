@@ -41,6 +41,13 @@ pub enum Exit {
     Stop,
 }
 
+impl Exit {
+    /// Whether control goes on somewhere outside the function.
+    pub fn leaves(self) -> bool {
+        !matches!(self, Exit::None | Exit::Stop)
+    }
+}
+
 /// Why control goes along an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EdgeKind {

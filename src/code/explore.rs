@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::cfg::{Cfg, Exit};
+use super::cfg::Cfg;
 use super::decode::decode;
 use super::dominators::Dominators;
 use super::inst::{Address, Effect, Flow, Inst, Kind, Number};
@@ -40,7 +40,7 @@ impl Function {
 
     /// Whether control may leave it other than by a trap or by what never returns.
     pub fn returns(&self) -> bool {
-        self.cfg.blocks.iter().any(|block| !matches!(block.exit, Exit::None | Exit::Stop))
+        self.cfg.blocks.iter().any(|block| block.exit.leaves())
     }
 
     /// Addresses and numbers that its instructions put into registers.

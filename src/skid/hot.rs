@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::code::{CallSite, Cfg, Exit, FunctionIx, Program};
+use crate::code::{CallSite, Cfg, FunctionIx, Program};
 
 /// Blocks with less of all samples are left out.
 const LEAST_SHARE: f64 = 2e-4;
@@ -121,10 +121,9 @@ fn end_recursion(program: &Program, f: FunctionIx, hot: &mut BTreeSet<(FunctionI
 /// are `kept` already are no way at all.
 fn way_out(cfg: &Cfg, from: usize, kept: &dyn Fn(usize) -> bool, may: &dyn Fn(usize) -> bool) -> Vec<usize> {
     let mut came: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut queue = VecDeque::from([from]);
-    let leaves = |b: usize| !matches!(cfg.blocks[b].exit, Exit::None | Exit::Stop);
-    while let Some(at) = queue.pop_front().filter(|_| may(from)) {
-        if leaves(at) {
+    let mut queue: VecDeque<usize> = may(from).then_some(from).into_iter().collect();
+    while let Some(at) = queue.pop_front() {
+        if cfg.blocks[at].exit.leaves() {
             return std::iter::successors(Some(at), |b| came.get(b).copied()).collect();
         }
         for edge in cfg.successors(at).filter(|edge| may(edge.to)) {
