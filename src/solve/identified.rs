@@ -15,10 +15,10 @@ pub struct Identified {
 }
 
 impl Identified {
-    /// From the posterior `variances` of branch logits under a prior of this standard `deviation`.
-    pub fn new(variances: &[f64], deviation: f64) -> Identified {
-        let told = variances.iter().map(|v| (1.0 - v / (deviation * deviation)).clamp(0.0, 1.0)).sum();
-        Identified { free: variances.len(), told }
+    /// From the posterior `variances` of branch logits, whose priors have these standard `deviations`.
+    pub fn new(variances: &[f64], deviations: impl IntoIterator<Item = f64>) -> Identified {
+        let told = |(v, deviation): (&f64, f64)| (1.0 - v / (deviation * deviation)).clamp(0.0, 1.0);
+        Identified { free: variances.len(), told: variances.iter().zip(deviations).map(told).sum() }
     }
 }
 
@@ -28,7 +28,7 @@ mod tests {
 
     #[test]
     fn what_is_as_wide_as_before_has_been_told_nothing() {
-        let identified = Identified::new(&[4.0, 0.0, 1.0, 9.0], 2.0);
-        assert_eq!(identified, Identified { free: 4, told: 1.75 });
+        let identified = Identified::new(&[4.0, 0.0, 1.0, 9.0, 4.0], [2.0, 2.0, 2.0, 2.0, 4.0]);
+        assert_eq!(identified, Identified { free: 5, told: 2.5 });
     }
 }

@@ -121,7 +121,7 @@ impl Bench<'_> {
         let mut answer =
             from_chains(group, &chains, reason, seed).ok_or("the mean of the chains has no flow")?;
         (answer.r_hat, answer.ess) = (Some(r_hat), Some(ess));
-        answer.identified = Some(Identified::new(&scatter(group, &chains), trust.prior));
+        answer.identified = Some(Identified::new(&scatter(group, &chains), std::iter::repeat(trust.prior)));
         Ok(answer)
     }
 
@@ -150,7 +150,8 @@ impl Bench<'_> {
         let mut draws = gaussian.as_ref().map_or_else(Vec::new, |g| around(group, g, &mode.z, 1.0, seed));
         draws.extend(doubts(group, seed));
         let free = group.model.region.freedom();
-        let identified = gaussian.map(|g| Identified::new(&g.variances(free), trust.prior));
+        let identified =
+            gaussian.map(|g| Identified::new(&g.variances(free), std::iter::repeat(trust.prior)));
         let fallback = format!("the mode: {reason}");
         match group.model.rates(&mode.z) {
             Some(rates) => {
