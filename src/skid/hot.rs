@@ -14,6 +14,7 @@ const LEAST_SHARE: f64 = 2e-4;
 const SIDE_BLOCKS: usize = 2;
 /// Instructions in one of them, at most.
 const SIDE_LENGTH: usize = 12;
+
 /// Blocks of `functions` worth keeping: those that hold a noticeable share of `total` by `load` (function, block), and what
 /// leads to them.
 pub fn hot(

@@ -74,8 +74,8 @@ const ROOT_PRIOR: f64 = 5.0;
 /// 50,000: .0545 (.0560), 28 others: .0631 (.0620). With 2 it is .0832, .0723, .0519, .0537, .0628.
 const LONGER: f64 = 3.0;
 /// Standard deviation of the prior of ways of a switch, of which nothing is known before but that some run often and some never.
-/// Block distance of flow and time with 1.2, 1.8 and 2.5: .1310, .1289 and .1278 over ten larger programs, four of which
-/// interpret; .0542, .0537 and .0537 over 44 recordings, .0656, .0652 and .0653 over 28 others.
+/// Block distance of flow and time with it, and in brackets without: .1281 (.1310) over ten larger programs, four of which
+/// interpret, .0535 (.0542) over 44 recordings, .0649 (.0656) over 28 others.
 const SWITCH: f64 = 2.2;
 /// Steps of a search, at most.
 pub(super) const ITERATIONS: usize = 80;
