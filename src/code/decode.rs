@@ -83,6 +83,7 @@ macro_rules! adapter {
                     memory: operands.iter().find_map(|o| memory_operand(o, end)),
                     effect: effect(&mnemonic, &operands, constant),
                     writes: access.writes,
+                    word: size_of::<$word>() as u8,
                     idiom: idiom(&mnemonic, &operands, constant, end),
                     mnemonic: mnemonic.into(),
                 })

@@ -183,6 +183,7 @@ fn opaque(address: u64) -> Inst {
         fuses_constant: false,
         reads: Default::default(),
         writes: Default::default(),
+        word: 0,
         idiom: Default::default(),
         mnemonic: "(bad)".into(),
     }

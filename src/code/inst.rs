@@ -29,6 +29,8 @@ pub struct Inst {
     pub effect: Effect,
     /// Registers written.
     pub writes: Registers,
+    /// Bytes that a push or pop in such code moves.
+    pub word: u8,
     /// What jump-table recovery needs to know of it.
     pub idiom: Idiom,
     /// Mnemonic as the disassembler prints it.

@@ -27,8 +27,6 @@ pub struct Sum {
 }
 
 const STACK: u8 = Registers::STACK_POINTER;
-/// Bytes of a push; 32-bit code has 4, but pops them again as well.
-const WORD: i64 = 8;
 
 impl Operands {
     /// Those of `inst`. Pushes, pops, calls and returns do not wait for the stack pointer, which cores keep track of where
@@ -38,7 +36,7 @@ impl Operands {
             Operands { reads: inst.reads, writes: inst.writes, memory: inst.memory, sum: sum(inst) };
         let on_stack = |disp| Some(Address { base: Some(STACK), disp, ..Address::default() });
         match (&*inst.mnemonic, inst.memory) {
-            ("push", None) => operands.memory = on_stack(-WORD),
+            ("push", None) => operands.memory = on_stack(-i64::from(inst.word)),
             ("pop", None) => operands.memory = on_stack(0),
             _ => {}
         }
@@ -64,8 +62,8 @@ impl Operands {
 fn sum(inst: &Inst) -> Option<Sum> {
     let stack = |added| Some(Sum { to: STACK, from: STACK, added });
     match (&*inst.mnemonic, inst.effect, inst.memory) {
-        ("push", ..) => stack(-WORD),
-        ("pop", ..) => stack(WORD),
+        ("push", ..) => stack(-i64::from(inst.word)),
+        ("pop", ..) => stack(i64::from(inst.word)),
         ("mov" | "movsxd", Effect::Copy { to: Number::Register(to), from: Number::Register(from) }, _) => {
             Some(Sum { to, from, added: 0 })
         }

@@ -78,9 +78,13 @@ mod tests {
     use super::*;
     use crate::code::{Bitness, decode};
 
-    /// Whether the memory operands of the first and the last of `code` are one place.
     fn same(code: &[&[u8]]) -> bool {
-        let all = code.iter().map(|bytes| Operands::of(&decode(Bitness::Bits64, 0, bytes).expect("code")));
+        same_in(Bitness::Bits64, code)
+    }
+
+    /// Whether the memory operands of the first and the last of `code` are one place.
+    fn same_in(bitness: Bitness, code: &[&[u8]]) -> bool {
+        let all = code.iter().map(|bytes| Operands::of(&decode(bitness, 0, bytes).expect("code")));
         let all: Vec<Operands> = all.collect();
         let mut places = Places::default();
         let mut found = all.iter().map(|operands| {
@@ -115,6 +119,13 @@ mod tests {
     fn what_was_pushed_is_popped() {
         assert!(same(&[&[0x50], &[0x51], &[0x5a], &[0x5b]])); // push %rax; push %rcx; pop %rdx; pop %rbx
         assert!(same(&[&[0x50], &[0x51], &[0x48, 0x8b, 0x44, 0x24, 0x08]])); // …; mov 8(%rsp),%rax
+    }
+
+    #[test]
+    fn a_push_of_32_bit_code_is_half_as_wide() {
+        let pushed = |disp| same_in(Bitness::Bits32, &[&[0x50], &[0x51], &[0x8b, 0x44, 0x24, disp]]);
+        assert!(pushed(4) && !pushed(8)); // push %eax; push %ecx; mov 4(%esp),%eax
+        assert!(same_in(Bitness::Bits32, &[&[0x50], &[0x51], &[0x5a], &[0x5b]]));
     }
 
     #[test]
