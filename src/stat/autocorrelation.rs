@@ -28,6 +28,14 @@ pub struct Independence {
     pub stretch: f64,
 }
 
+impl Independence {
+    /// The lag, in samples, at which the autocorrelation is farthest from none, and how much it is there.
+    pub fn farthest(&self) -> (usize, f64) {
+        let lags = (1..).zip(self.lags.iter().copied());
+        lags.reduce(|most, next| if next.1.abs() > most.1.abs() { next } else { most }).unwrap_or_default()
+    }
+}
+
 /// Tests every function that has enough samples.
 pub fn independence(series: &Series, functions: usize) -> Vec<Independence> {
     let threads = series.threads(LEAST);

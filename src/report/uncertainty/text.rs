@@ -1,5 +1,7 @@
 //! The tables on the terminal.
 
+use std::collections::BTreeMap;
+
 use super::number::{between, number};
 use super::{Compared, EventUncertainty, Projected, Uncertainty};
 use crate::export::basename;
@@ -8,6 +10,8 @@ use crate::stat::{Finding, Group, Kind, SelfTime, Single, Table};
 
 /// Probability below which a difference is told as one.
 const SIGNIFICANT: f64 = 0.05;
+/// Functions that findings of one kind are told of; the page has them all.
+const SHOWN: usize = 5;
 
 /// Draws all of it.
 pub fn render(told: &Uncertainty, style: &Style) -> String {
@@ -157,12 +161,27 @@ pub(super) fn probability(p: f64) -> String {
     if p < 1e-4 { "p' < 0.0001".into() } else { format!("p' = {p:.4}") }
 }
 
-fn findings(event: &EventUncertainty, style: &Style) -> String {
+/// The findings; of each kind, those of the first [`SHOWN`] functions.
+fn of_each_kind(findings: &[Finding], name: &dyn Fn(usize) -> String, style: &Style) -> String {
     let mut text = String::new();
-    for finding in event.findings() {
-        let name = finding.function.map(|ix| event.name(ix));
-        text += &style.alarm(&wrap(&told(name.as_deref(), finding), 2, style.columns()));
+    let mut functions: BTreeMap<&str, usize> = BTreeMap::new();
+    for finding in findings {
+        let found = functions.entry(finding.kind.name()).or_default();
+        *found += usize::from(finding.function.is_some());
+        if *found <= SHOWN || finding.function.is_none() {
+            let name = finding.function.map(name);
+            text += &style.alarm(&wrap(&told(name.as_deref(), finding), 2, style.columns()));
+        }
     }
+    for (kind, found) in functions.into_iter().filter(|(_, found)| *found > SHOWN) {
+        let more = counted((found - SHOWN) as u64, "more function");
+        text += &style.alarm(&wrap(&format!("{kind}: {more}, which --html lists"), 2, style.columns()));
+    }
+    text
+}
+
+fn findings(event: &EventUncertainty, style: &Style) -> String {
+    let mut text = of_each_kind(event.findings(), &|ix| event.name(ix), style);
     let of = event.runs.as_ref().map_or(0, |(group, _)| group.totals.len());
     for found in &event.in_runs {
         let (name, finding) = &found.example;
@@ -245,5 +264,29 @@ fn pooling(event: &EventUncertainty, style: &Style) -> String {
             }
             text
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_of_many_functions_is_told_of_some() {
+        let of = |function| Finding {
+            kind: Kind::Autocorrelation,
+            function,
+            probability: None,
+            text: "stays".into(),
+        };
+        let told = |count| {
+            let mut findings: Vec<Finding> = (0..count).map(|ix| of(Some(ix))).collect();
+            findings.push(of(None));
+            of_each_kind(&findings, &|ix| format!("f{ix}"), &Style::default())
+        };
+        assert_eq!(told(SHOWN).lines().count(), SHOWN + 1);
+        let cut = told(SHOWN + 3);
+        assert!(cut.contains("f4 stays") && !cut.contains("f5 stays"), "{cut}");
+        assert!(cut.ends_with("autocorrelation: 3 more functions, which --html lists\n"), "{cut}");
     }
 }

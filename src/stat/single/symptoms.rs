@@ -3,6 +3,7 @@
 use super::{Asked, Profile, Single};
 use crate::report::format::{count, counted};
 use crate::stat::attraction::{Attraction, CLASSES};
+use crate::stat::autocorrelation::Independence;
 use crate::stat::drift::{across, trend};
 use crate::stat::finding::{Finding, Kind};
 use crate::stat::loss::{Losses, smallest_seen};
@@ -112,14 +113,21 @@ fn dependence(single: &Single, found: &mut Vec<Finding>) {
                      other periods"
                 ),
             ),
-            false => (
-                Kind::Autocorrelation,
-                format!(
-                    "{stretch} (r₁ = {first:.2}): samples are not independent, so the multinomial model does not hold"
-                ),
-            ),
+            false => (Kind::Autocorrelation, format!("{}: {DEPENDENT}", alike(of, &stretch))),
         };
         found.push(Finding { kind, function: Some(of.function), probability: Some(of.probability), text });
+    }
+}
+
+/// What follows where a function's samples tell of one another.
+const DEPENDENT: &str = "samples are not independent, so the multinomial model does not hold";
+
+/// Where samples are most alike: next to one another, which its `stretch`es show, or farther apart.
+fn alike(of: &Independence, stretch: &str) -> String {
+    match of.farthest() {
+        (0 | 1, r) => format!("{stretch} (r₁ = {r:.2})"),
+        (lag, r) if r > 0.0 => format!("comes again {lag} samples on more often than by chance (r = {r:.2})"),
+        (lag, r) => format!("comes again {lag} samples on less often than by chance (r = {r:.2})"),
     }
 }
 
@@ -261,4 +269,21 @@ fn attracted(of: &Attraction) -> Option<Finding> {
             most.join(", ")
         ),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_distance_at_which_samples_are_alike_is_told() {
+        let of = |lags: &[f64]| {
+            let of = Independence { function: 0, lags: lags.to_vec(), probability: 0.0, stretch: 1.5 };
+            alike(&of, "has stretches")
+        };
+        assert_eq!(of(&[0.3, 0.1, -0.2]), "has stretches (r₁ = 0.30)");
+        assert_eq!(of(&[0.01, 0.0, 0.2]), "comes again 3 samples on more often than by chance (r = 0.20)");
+        assert_eq!(of(&[0.01, -0.2]), "comes again 2 samples on less often than by chance (r = -0.20)");
+        assert_eq!(of(&[]), "has stretches (r₁ = 0.00)");
+    }
 }
