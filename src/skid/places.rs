@@ -78,6 +78,7 @@ mod tests {
     use super::*;
     use crate::code::{Bitness, decode};
 
+    /// Whether they are in x86-64 code.
     fn same(code: &[&[u8]]) -> bool {
         same_in(Bitness::Bits64, code)
     }

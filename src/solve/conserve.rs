@@ -132,11 +132,11 @@ fn start(model: &Model, circulation: &Circulation, blocks: &[f64], logits: &[f64
 
 impl Conservation<'_> {
     /// Standard deviations of the priors of branch `logits`, around those expected.
-    pub fn deviations(&self, logits: &[f64]) -> Vec<f64> {
+    pub fn deviations(&self, logits: &[f64]) -> impl Iterator<Item = f64> {
         let ways = self.model.region.decisions.iter().map(|d| d.arms.len());
         let ways = ways.flat_map(|ways| std::iter::repeat_n(ways, ways - 1));
         let known = logits.iter().zip(&self.expected).zip(ways);
-        known.map(|((logit, usual), ways)| self.belief.deviation(*logit, *usual, ways)).collect()
+        known.map(|((logit, usual), ways)| self.belief.deviation(*logit, *usual, ways))
     }
 
     /// What time says of `rates`.

@@ -50,13 +50,11 @@ pub fn independence(series: &Series, functions: usize) -> Vec<Independence> {
             .map(|t| t.iter().map(|s| f64::from(u8::from(s.function as usize == function))).collect())
             .collect();
         let lags = autocorrelation(&indicators, LAGS);
-        let n = total as f64;
-        let q: f64 = (1..).zip(&lags).map(|(k, r)| r * r / (n - k as f64)).sum::<f64>() * n * (n + 2.0);
         let starts: usize = indicators.iter().map(|x| stretches(x)).sum();
         Independence {
             function,
+            probability: sidak::adjusted(ljung_box(&lags, total as f64), tested.len()),
             lags,
-            probability: sidak::adjusted(chi_squared::above(q, LAGS as f64), tested.len()),
             stretch: counts[function] as f64 / starts.max(1) as f64,
         }
     };
@@ -67,6 +65,16 @@ pub fn independence(series: &Series, functions: usize) -> Vec<Independence> {
 fn stretches(indicator: &[f64]) -> usize {
     let first = usize::from(indicator.first().is_some_and(|x| *x > 0.5));
     first + indicator.windows(2).filter(|w| w[0] < 0.5 && w[1] > 0.5).count()
+}
+
+/// Probability of such autocorrelations of `n` values by chance (Ljung and Box, "On a measure of lack of fit in time series
+/// models", 1978).
+pub(super) fn ljung_box(lags: &[f64], n: f64) -> f64 {
+    if lags.iter().all(|r| *r == 0.0) {
+        return 1.0;
+    }
+    let q: f64 = (1..).zip(lags).map(|(k, r)| r * r / (n - f64::from(k))).sum::<f64>() * n * (n + 2.0);
+    chi_squared::above(q, lags.len() as f64)
 }
 
 /// The autocorrelation at lags from 1 to `lags` of several stretches of values, each around its own mean.

@@ -3,10 +3,9 @@
 use rayon::prelude::*;
 
 use super::analytical::Predicted;
-use super::autocorrelation::autocorrelation;
+use super::autocorrelation::{autocorrelation, ljung_box};
 use super::bootstrap::{Bootstrapped, bootstrap};
 use super::density::{Density, density};
-use super::distribution::chi_squared;
 use super::drift::{Trend, trend};
 use super::finding::{Finding, Kind};
 use super::outliers::{Outliers, outliers};
@@ -17,7 +16,7 @@ use super::summary::Summary;
 
 /// Fewer runs than this say little of a distribution: t is then a tenth larger than in the limit.
 const FEW: usize = 12;
-/// Lags of the test for dependence between runs.
+/// Lags of the test for dependence between runs: with 20 lags of 100 runs it raised three false alarms where one was due.
 const TESTED_LAGS: usize = 5;
 /// Fewer values of a second mode than this, and the percentile interval of a deviation holds less than it says; from three
 /// down BCa fails as well (section 5.1, figure 6).
@@ -110,7 +109,7 @@ fn one(group: &Group, function: usize, level: f64, asked: &Asked) -> Observed {
         density: density(values, 1.0 / unit),
         outliers: outliers(values, 1.0 / unit),
         order: trend(values),
-        dependence: ljung_box(&lags, values.len()),
+        dependence: ljung_box(&lags[..lags.len().min(TESTED_LAGS)], values.len() as f64),
         lags,
         summary,
     }
@@ -123,18 +122,6 @@ fn scaled(p: Predicted, by: f64) -> Predicted {
         quantisation: p.quantisation.map(|x| x * by),
         bound: p.bound.map(|x| x * by),
     }
-}
-
-/// Probability of such autocorrelations by chance (Ljung and Box 1978), of the first few lags: with 20 lags of 100 runs it
-/// raised three false alarms where one was due.
-fn ljung_box(lags: &[f64], n: usize) -> f64 {
-    let lags = &lags[..lags.len().min(TESTED_LAGS)];
-    if lags.is_empty() || lags.iter().all(|r| *r == 0.0) {
-        return 1.0;
-    }
-    let n = n as f64;
-    let q: f64 = (1..).zip(lags).map(|(k, r)| r * r / (n - f64::from(k))).sum::<f64>() * n * (n + 2.0);
-    chi_squared::above(q, lags.len() as f64)
 }
 
 fn findings(group: &Group, functions: &[Observed], asked: &Asked) -> Vec<Finding> {

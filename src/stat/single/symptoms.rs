@@ -113,14 +113,17 @@ fn dependence(single: &Single, found: &mut Vec<Finding>) {
                      other periods"
                 ),
             ),
-            false => (Kind::Autocorrelation, format!("{}: {DEPENDENT}", alike(of, &stretch))),
+            false => (
+                Kind::Autocorrelation,
+                format!(
+                    "{}: samples are not independent, so the multinomial model does not hold",
+                    alike(of, &stretch)
+                ),
+            ),
         };
         found.push(Finding { kind, function: Some(of.function), probability: Some(of.probability), text });
     }
 }
-
-/// What follows where a function's samples tell of one another.
-const DEPENDENT: &str = "samples are not independent, so the multinomial model does not hold";
 
 /// Where samples are most alike: next to one another, which its `stretch`es show, or farther apart.
 fn alike(of: &Independence, stretch: &str) -> String {
