@@ -65,28 +65,26 @@ impl Frames {
             let through = |outer: &&crate::code::CallSite| {
                 outer.targets.iter().find_map(|t| call(program, t.function, to))
             };
-            let outer = sites(program, function).find(|s| program.pushes(s) && through(s).is_some())?;
+            let outer =
+                program.calls_in(function).iter().find(|s| program.pushes(s) && through(s).is_some())?;
             let inner = through(&outer)?;
             Some(Route { drop, returns: vec![program.behind(inner), program.behind(outer)] })
         })
     }
 }
 
-fn sites(program: &Program, caller: FunctionIx) -> impl Iterator<Item = &crate::code::CallSite> {
-    let first = program.calls.partition_point(|c| c.caller < caller);
-    program.calls[first..].iter().take_while(move |c| c.caller == caller)
-}
-
 /// The call of `to` in `caller` that was seen most.
 fn call(program: &Program, caller: FunctionIx, to: FunctionIx) -> Option<&crate::code::CallSite> {
     let seen = |s: &crate::code::CallSite| s.targets.iter().find(|t| t.function == to).map(|t| t.seen);
-    sites(program, caller)
+    program
+        .calls_in(caller)
+        .iter()
         .filter(|s| program.pushes(s) && seen(s).is_some())
         .max_by_key(|s| (seen(s), usize::MAX - s.inst))
 }
 
 fn calls(program: &Program, caller: FunctionIx, to: FunctionIx) -> bool {
-    sites(program, caller).any(|s| s.targets.iter().any(|t| t.function == to))
+    program.calls_in(caller).iter().any(|s| s.targets.iter().any(|t| t.function == to))
 }
 
 #[cfg(test)]

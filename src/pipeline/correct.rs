@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::classify::{Kind, classify};
 use super::decoding::at;
 use super::linking;
+use super::located::Located;
 use super::survey::{Cell, CellIx, Survey};
 use super::{loops, verdicts};
 use crate::attribute::Share;
@@ -108,7 +109,8 @@ pub fn correct(
     let calibration = calibration(file, options);
     let of = |attr: &perfdata::Attr| calibration.as_ref().and_then(|known| known.event(&attr.name));
     let known: Vec<Option<&EventSkid>> = file.attrs().iter().map(of).collect();
-    let desk = Desk { survey, program: &program, kinds: &kinds, known: &known };
+    let located = Located::new(survey, &program);
+    let desk = Desk { survey, program: &program, located: &located, kinds: &kinds, known: &known };
     let evidence = desk.evidence();
     if evidence.retired.is_empty() && evidence.time.is_none() {
         active
@@ -127,6 +129,7 @@ pub fn correct(
     if !solved.answers.is_empty() && active.iter().any(|&e| kinds[e].class != Class::Time) {
         correction.model = Some(verdicts::model(&solved, options, known.cycles.is_some()));
     }
+    let moving: Vec<_> = active.iter().map(|&event| desk.moving(event)).collect();
     for (region, answer) in solved.answers.iter().enumerate() {
         correction
             .places
@@ -135,9 +138,9 @@ pub fn correct(
         if !evidence.retired.is_empty() {
             correction.trips.extend(loops::trips(&program, answer));
         }
-        for &event in &active {
+        for (&event, moving) in active.iter().zip(&moving) {
             correction.warnings.extend(desk.step(file, event, answer));
-            desk.plan(AttrIx(event as u32), region, answer, &solved, &mut correction);
+            desk.plan(moving, region, answer, &solved, &mut correction);
         }
     }
     for &event in &active {
@@ -189,6 +192,8 @@ pub(super) struct Desk<'a> {
     pub(super) survey: &'a Survey,
     /// The code.
     pub(super) program: &'a Program,
+    /// Where the samples of the first stand in the second.
+    pub(super) located: &'a Located<'a>,
     /// Per event.
     pub(super) kinds: &'a [Kind],
     /// Per event, what was measured of it on such a processor.

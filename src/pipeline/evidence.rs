@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 
 use super::correct::Desk;
-use super::decoding::place;
 use super::runs;
 use crate::perfdata::AttrIx;
 use crate::report::Class;
@@ -62,15 +61,9 @@ impl Desk<'_> {
 
     /// Samples of an event per instruction.
     pub(super) fn folded(&self, event: usize) -> Folded {
-        let mut weight = BTreeMap::new();
-        for cell in self.survey.cells.iter().filter(|c| c.attr.0 as usize == event) {
-            if let Some(node) = self.program.find(place(cell.at)) {
-                *weight.entry(node).or_default() += cell.weight as f64;
-            }
-        }
         let count = &self.survey.events[event];
         Folded {
-            weight,
+            weight: self.located.weight(event),
             period: count.weight as f64 / count.samples.max(1) as f64,
             counts: self.kinds[event].causes,
             exact: self.kinds[event].class == Class::Exact,

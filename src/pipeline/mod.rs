@@ -17,6 +17,7 @@ mod intervals;
 pub mod linking;
 mod links;
 mod listings;
+mod located;
 mod loops;
 mod memo;
 mod moves;

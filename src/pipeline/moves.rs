@@ -1,6 +1,6 @@
 //! Answers → a plan of where each cell's samples go, for one event in one region.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::correct::{Assigned, Correction, Desk};
 use super::decoding::{at, place};
@@ -18,21 +18,39 @@ use crate::skid::kernel::Walk;
 use crate::skid::{Holds, Node, lag};
 use crate::solve::{Answer, Solved};
 
+/// An event whose samples are to move.
+pub(super) struct Moving {
+    event: AttrIx,
+    /// Probability that a report of time stands two instructions behind the one waited for rather than one.
+    second: f64,
+}
+
 impl Desk<'_> {
+    /// What is the same for an event in all regions.
+    pub(super) fn moving(&self, event: usize) -> Moving {
+        let known = || self.known[event].map(|known| known.second);
+        let second = match self.kinds[event].class {
+            Class::Time => lag::second(self.program, &self.folded(event)).or_else(known).unwrap_or(0.0),
+            _ => 0.0,
+        };
+        Moving { event: AttrIx(event as u32), second }
+    }
+
     /// Plans one event in one region.
     pub(super) fn plan(
         &self,
-        event: AttrIx,
+        moving: &Moving,
         region: usize,
         answer: &Answer,
         solved: &Solved,
         correction: &mut Correction,
     ) {
+        let event = moving.event;
         let rows = self.rows(event, answer);
         if rows.is_empty() {
             return;
         }
-        let (coupling, wanted) = self.causes(event, &rows, answer, solved);
+        let (coupling, wanted) = self.causes(moving, &rows, answer, solved);
         let routes = Routes::new(self, answer);
         let plan = Plan::make(&rows, &coupling, wanted.as_deref(), |row, to| routes.find(row, to));
         self.note_intervals(
@@ -56,30 +74,32 @@ impl Desk<'_> {
             .enumerate()
             .map(|(n, node)| ((node.function, node.inst), n))
             .collect();
-        let row = |(ix, cell): (usize, &Cell)| {
-            let node = *nodes.get(&self.program.find(place(cell.at))?)?;
-            Some(Row { cell: ix as CellIx, node, samples: cell.samples, weight: cell.weight as f64 })
+        let functions: BTreeSet<FunctionIx> = answer.model.region.nodes.iter().map(|n| n.function).collect();
+        let row = |f: FunctionIx, (cell, of, inst): (CellIx, &Cell, usize)| {
+            let node = *nodes.get(&(f, inst)).filter(|_| of.exact == 0)?;
+            Some(Row { cell, node, samples: of.samples, weight: of.weight as f64 })
         };
-        let cells = self.survey.cells.iter().enumerate();
-        cells.filter(|(_, c)| c.attr == event && c.exact == 0).filter_map(row).collect()
+        let within = |f: FunctionIx| self.located.within(event.0 as usize, f).filter_map(move |c| row(f, c));
+        let mut rows: Vec<Row> = functions.into_iter().flat_map(within).collect();
+        rows.sort_by_key(|row| row.cell);
+        rows
     }
 
     /// Possible causes of each report, and the totals to aim at.
     fn causes(
         &self,
-        event: AttrIx,
+        moving: &Moving,
         rows: &[Row],
         answer: &Answer,
         solved: &Solved,
     ) -> (Coupling, Option<Vec<f64>>) {
         let region = &answer.model.region;
-        let kind = &self.kinds[event.0 as usize];
+        let kind = &self.kinds[moving.event.0 as usize];
         let mut reported = vec![0.0; region.nodes.len()];
         rows.iter().for_each(|r| reported[r.node] += r.weight);
         if kind.class == Class::Time {
-            let known = self.known[event.0 as usize].map(|known| known.second);
-            let second = lag::second(self.program, &self.folded(event.0 as usize)).or(known).unwrap_or(0.0);
-            return (by_waiting(region, &answer.rates, solved.reporting, second, &reported), None);
+            let coupling = by_waiting(region, &answer.rates, solved.reporting, moving.second, &reported);
+            return (coupling, None);
         }
         if kind.class == Class::Occurrence {
             let (mut samples, holds) = (vec![0.0; region.nodes.len()], waits(answer));

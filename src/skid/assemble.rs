@@ -82,9 +82,8 @@ fn fed(program: &Program, functions: &[FunctionIx], event: &Folded) -> BTreeSet<
         let block = &cfg.blocks[cfg.block_of(call.inst)];
         event.any(call.caller, block.first..block.end)
     };
-    let outer = program.calls.iter().filter(|call| !own.contains(&call.caller));
-    let into = outer.flat_map(|call| call.targets.iter().map(move |target| (call, target.function)));
-    into.filter(|(call, f)| own.contains(f) && sampled(call)).map(|(_, f)| f).collect()
+    let outside = |f: &FunctionIx| program.calls_of(*f).any(|c| !own.contains(&c.caller) && sampled(c));
+    own.iter().copied().filter(outside).collect()
 }
 
 fn observation(region: &Region, event: &Folded) -> Observation {

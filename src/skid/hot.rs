@@ -25,17 +25,10 @@ pub fn hot(
 ) -> BTreeSet<(FunctionIx, usize)> {
     let mut hot: BTreeSet<(FunctionIx, usize)> =
         load.iter().filter(|(_, l)| **l > LEAST_SHARE * total).map(|(at, _)| *at).collect();
-    // a function without samples of its own may still lead from one hot function to another
     let own: BTreeSet<FunctionIx> = hot.iter().map(|h| h.0).collect();
-    let below = closure(program, &own, |c, t| (c, t));
-    let above = closure(program, &own, |c, t| (t, c));
-    let reached: BTreeSet<FunctionIx> = functions
-        .iter()
-        .copied()
-        .filter(|f| own.contains(f) || (below.contains(f) && above.contains(f)))
-        .collect();
+    let reached = reached(program, functions, &own);
     hot.extend(reached.iter().map(|&f| (f, 0)));
-    for call in program.calls.iter().filter(|c| reached.contains(&c.caller)) {
+    for call in reached.iter().flat_map(|&f| program.calls_in(f)) {
         if call.targets.iter().any(|t| reached.contains(&t.function)) {
             hot.insert((call.caller, program.functions[call.caller].1.cfg.block_of(call.inst)));
         }
@@ -55,6 +48,16 @@ pub fn hot(
         open_ways_out(program, f, &mut hot);
     }
     hot
+}
+
+/// Those of `functions` that are hot on their `own`, and those that lead from one hot function to another.
+fn reached(program: &Program, functions: &[FunctionIx], own: &BTreeSet<FunctionIx>) -> BTreeSet<FunctionIx> {
+    if functions.iter().all(|f| own.contains(f)) {
+        return own.clone();
+    }
+    let (below, above) = (program.below(own), program.above(own));
+    let between = |f: &FunctionIx| own.contains(f) || (below.contains(f) && above.contains(f));
+    functions.iter().copied().filter(between).collect()
 }
 
 /// Adds short ways that leave hot code and come back to it: they may run often in the shadow of a slow instruction without
@@ -110,8 +113,9 @@ fn open_ways_out(program: &Program, f: FunctionIx, hot: &mut BTreeSet<(FunctionI
 /// without it there is no flow.
 fn end_recursion(program: &Program, f: FunctionIx, hot: &mut BTreeSet<(FunctionIx, usize)>) {
     let cfg = &program.functions[f].1.cfg;
-    let again = |call: &&CallSite| call.caller == f && call.targets.iter().any(|t| t.function == f);
-    let calls: BTreeSet<usize> = program.calls.iter().filter(again).map(|c| cfg.block_of(c.inst)).collect();
+    let again = |call: &&CallSite| call.targets.iter().any(|t| t.function == f);
+    let own = program.calls_in(f).iter().filter(again);
+    let calls: BTreeSet<usize> = own.map(|c| cfg.block_of(c.inst)).collect();
     if !calls.is_empty() {
         let way = way_out(cfg, 0, &|b| hot.contains(&(f, b)), &|b| !calls.contains(&b));
         hot.extend(way.into_iter().map(|b| (f, b)));
@@ -135,31 +139,6 @@ fn way_out(cfg: &Cfg, from: usize, kept: &dyn Fn(usize) -> bool, may: &dyn Fn(us
         }
     }
     Vec::new()
-}
-
-/// All functions that calls lead to from `from`, where `along` gives (from, to) of a call's caller and target.
-fn closure(
-    program: &Program,
-    from: &BTreeSet<FunctionIx>,
-    along: impl Fn(FunctionIx, FunctionIx) -> (FunctionIx, FunctionIx),
-) -> BTreeSet<FunctionIx> {
-    let mut found = BTreeSet::new();
-    let mut work: Vec<FunctionIx> = from.iter().copied().collect();
-    let mut next: BTreeMap<FunctionIx, Vec<FunctionIx>> = BTreeMap::new();
-    for call in &program.calls {
-        for target in &call.targets {
-            let (a, b) = along(call.caller, target.function);
-            next.entry(a).or_default().push(b);
-        }
-    }
-    while let Some(f) = work.pop() {
-        for &to in next.get(&f).into_iter().flatten() {
-            if found.insert(to) {
-                work.push(to);
-            }
-        }
-    }
-    found
 }
 
 #[cfg(test)]
