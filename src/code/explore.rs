@@ -73,8 +73,15 @@ pub fn discover(source: &dyn Source, range: Range<u64>, known: &[u64]) -> Functi
 fn follow_all(source: &dyn Source, range: Range<u64>, entry: Option<u64>, known: &[u64]) -> Function {
     let len = range.end.saturating_sub(range.start).min(LARGEST_FUNCTION);
     let bytes = source.read(range.start, len as usize);
-    let mut search =
-        Search { source, range: range.clone(), bytes, insts: BTreeMap::new(), tables: BTreeMap::new() };
+    let mut search = Search {
+        source,
+        entered: BTreeSet::from([range.start]),
+        range: range.clone(),
+        bytes,
+        insts: BTreeMap::new(),
+        open: Vec::new(),
+        tables: BTreeMap::new(),
+    };
     entry.into_iter().for_each(|entry| search.follow(entry));
     let mut roots: Vec<u64> = known.iter().copied().filter(|a| range.contains(a)).collect();
     roots.sort_unstable();
@@ -95,6 +102,10 @@ struct Search<'a> {
     range: Range<u64>,
     bytes: Vec<u8>,
     insts: BTreeMap<u64, Inst>,
+    /// Addresses that control reaches from the instruction before them or by a jump, and the function's start.
+    entered: BTreeSet<u64>,
+    /// Indirect jumps whose tables were not looked for yet.
+    open: Vec<u64>,
     /// Targets of each indirect jump whose table was read, by the jump's address.
     tables: BTreeMap<u64, Vec<u64>>,
 }
@@ -109,11 +120,15 @@ impl Search<'_> {
             }
             let mut inst = self.decode(address);
             inst.noreturn = Callee::of(&inst).is_some_and(|callee| self.source.noreturn(callee));
-            if inst.falls_through() {
-                work.push(inst.end());
-            }
-            if let Flow::Jump(to) | Flow::Branch(to) = inst.flow {
-                work.push(to);
+            let next = inst.falls_through().then_some(inst.end());
+            let to = match inst.flow {
+                Flow::Jump(to) | Flow::Branch(to) => Some(to),
+                _ => None,
+            };
+            work.extend(next.into_iter().chain(to));
+            self.entered.extend(next.into_iter().chain(to));
+            if matches!(inst.flow, Flow::IndirectJump { via: None }) {
+                self.open.push(address);
             }
             self.insts.insert(address, inst);
         }
@@ -128,14 +143,10 @@ impl Search<'_> {
     /// Reads the table of every indirect jump, and of those that the new code brings. An indirect jump whose table can't
     /// be read may go to any seen instruction that nothing else reaches.
     fn read_tables(&mut self, seen: &[u64]) {
-        let mut done = BTreeSet::new();
-        loop {
-            let jumps: Vec<u64> = self.open_jumps().filter(|a| !done.contains(a)).collect();
-            if jumps.is_empty() {
-                return;
-            }
+        while !self.open.is_empty() {
+            let mut jumps = std::mem::take(&mut self.open);
+            jumps.sort_unstable();
             for jump in jumps {
-                done.insert(jump);
                 let mut targets = jump_table::targets(self.source, &self.range, &self.insts, jump);
                 if targets.is_empty() {
                     targets = self.orphans(seen);
@@ -148,22 +159,9 @@ impl Search<'_> {
         }
     }
 
-    fn open_jumps(&self) -> impl Iterator<Item = u64> + '_ {
-        self.insts.values().filter(|i| matches!(i.flow, Flow::IndirectJump { via: None })).map(|i| i.address)
-    }
-
     /// Seen instructions that start a run of code which no known edge enters.
     fn orphans(&self, seen: &[u64]) -> Vec<u64> {
-        let mut entered: BTreeSet<u64> = BTreeSet::from([self.range.start]);
-        for inst in self.insts.values() {
-            if inst.falls_through() {
-                entered.insert(inst.end());
-            }
-            if let Flow::Jump(to) | Flow::Branch(to) = inst.flow {
-                entered.insert(to);
-            }
-        }
-        seen.iter().copied().filter(|a| !entered.contains(a)).collect()
+        seen.iter().copied().filter(|a| !self.entered.contains(a)).collect()
     }
 }
 

@@ -31,7 +31,7 @@ pub fn link(survey: &Survey) -> Program {
     functions.extend(decode(&survey.images, &callees.into_iter().map(|p| (p, Vec::new())).collect()));
     functions.sort_by_key(|(space, f)| (*space, f.range.start));
     let samples = samples(survey, &functions);
-    let links = Links { images: &survey.images, samples: &samples };
+    let links = Links::new(&survey.images, &samples);
     let told = told(survey, &functions, &links);
     Program::link(functions, &links, &Told { samples: samples.clone(), ..told })
 }

@@ -4,6 +4,7 @@
 //! cell of the global offset table enters. Which implementation a resolver chose (`memchr` for this processor) is not in the
 //! files: it is the one with samples among those whose addresses the resolver can return.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::decoding::function;
@@ -16,12 +17,19 @@ const LARGEST_RESOLVER: u64 = 4096;
 /// What the binaries know about stubs and cells.
 pub struct Links<'a> {
     /// The binaries.
-    pub images: &'a Images,
+    images: &'a Images,
     /// Samples by function.
-    pub samples: &'a BTreeMap<Place, f64>,
+    samples: &'a BTreeMap<Place, f64>,
+    /// What resolvers chose, as far as that was asked.
+    choices: RefCell<BTreeMap<Place, Option<Place>>>,
 }
 
-impl Links<'_> {
+impl<'a> Links<'a> {
+    /// Links of `images`, whose functions have so many `samples`.
+    pub fn new(images: &'a Images, samples: &'a BTreeMap<Place, f64>) -> Links<'a> {
+        Links { images, samples, choices: RefCell::default() }
+    }
+
     fn lead(&self, space: u32, target: &PltTarget) -> Option<Place> {
         match target {
             PltTarget::Symbol(name) => {
@@ -37,6 +45,15 @@ impl Links<'_> {
 
     /// The implementation with most samples that the resolver at a place can choose.
     fn chosen(&self, resolver: Place) -> Option<Place> {
+        let known = self.choices.borrow().get(&resolver).copied();
+        known.unwrap_or_else(|| {
+            let chosen = self.choose(resolver);
+            self.choices.borrow_mut().insert(resolver, chosen);
+            chosen
+        })
+    }
+
+    fn choose(&self, resolver: Place) -> Option<Place> {
         let range = self.images.get(ImageId(resolver.space)).function_at(Svma(resolver.address))?;
         if range.start.0 != resolver.address || range.end.0 - range.start.0 > LARGEST_RESOLVER {
             return None;
