@@ -1,6 +1,6 @@
 // cc: -O1 -g -static -fno-if-conversion -fno-if-conversion2
 // args: 30 20
-// Three hundred small functions, ten to a module, of five shapes with constants of their own. The first argument is how many
+// A thousand small functions, ten to a module, of five shapes with constants of their own. The first argument is how many
 // modules run, the second how often.
 #include <stdint.h>
 #include <stdio.h>
@@ -66,8 +66,8 @@ static uint32_t cell[1024];
         if (x & 8) x += f##m##7(x); else x += f##m##8(x);                            \
         return x + f##m##9(x);                                                       \
     }
-#define ALL(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) \
-    X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30)
+#define TEN(X, t) X(t##0) X(t##1) X(t##2) X(t##3) X(t##4) X(t##5) X(t##6) X(t##7) X(t##8) X(t##9)
+#define ALL(X) TEN(X, 1) TEN(X, 2) TEN(X, 3) TEN(X, 4) TEN(X, 5) TEN(X, 6) TEN(X, 7) TEN(X, 8) TEN(X, 9) TEN(X, 10)
 ALL(MODULE)
 
 #define NAME(m) module##m,

@@ -25,13 +25,14 @@ pub struct Size {
 
 macro_rules! sizes {
     ($($name:literal $modules:literal $samples:literal;)*) => {
-        /// Every size, the full one first; then fewer functions, then fewer samples.
+        /// Every size, the full one first; then more functions, fewer, and fewer samples.
         pub const SIZES: &[Size] = &[$(Size { name: $name, modules: $modules, samples: $samples }),*];
     };
 }
 
 sizes! {
     "many-300-50000" 30 50000;
+    "many-1000-50000" 100 50000;
     "many-150-50000" 15 50000;
     "many-80-50000" 8 50000;
     "many-40-50000" 4 50000;
