@@ -50,10 +50,12 @@ impl Progress for Bars {
 fn style(stage: Stage) -> ProgressStyle {
     let (verb, amount) = match stage {
         Stage::Read => ("reading", "{share}"),
+        Stage::Decode => ("decoding", "{pos}/{len} functions"),
+        Stage::Flow => ("balancing", "{pos}/{len} regions"),
         Stage::Solve => ("solving", "{pos}/{len} regions"),
         Stage::Write => ("writing", "{share}"),
     };
-    ProgressStyle::with_template(&format!("{verb:>8} {{bar:40}} {amount} {{eta}}"))
+    ProgressStyle::with_template(&format!("{verb:>9} {{bar:40}} {amount} {{eta}}"))
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .with_key("share", |state: &ProgressState, out: &mut dyn Write| {
             let total = HumanBytes(state.len().unwrap_or(0));
@@ -81,7 +83,7 @@ mod tests {
 
     #[test]
     fn every_stage_has_a_valid_template() {
-        for stage in [Stage::Read, Stage::Solve, Stage::Write] {
+        for stage in [Stage::Read, Stage::Decode, Stage::Flow, Stage::Solve, Stage::Write] {
             let (bar, state) = (ProgressBar::hidden(), style(stage));
             bar.set_style(state);
             bar.tick();

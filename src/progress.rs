@@ -5,6 +5,10 @@
 pub enum Stage {
     /// Walking the input: bytes of its data section.
     Read,
+    /// Decoding functions: functions.
+    Decode,
+    /// Finding flows that conserve what comes and goes, anew for each processor that may be behind the samples: regions.
+    Flow,
     /// Solving regions of hot code: regions.
     Solve,
     /// Writing the corrected recording: bytes of the input's data section.

@@ -3,7 +3,7 @@
 use yaxpeax_arch::LengthedInstruction as _;
 
 use super::inst::{Address, Effect, Flow, Idiom, Inst, Number, Registers};
-use super::mnemonic::{branches_otherwise, is_move, kind_of, returns};
+use super::mnemonic::{Mnemonic, branches_otherwise, is_move, kind_of, returns};
 
 /// Which instruction set the bytes are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,7 +57,7 @@ macro_rules! adapter {
                 let raw = InstDecoder::default().decode_slice(bytes).ok()?;
                 let len = u8::try_from(raw.len().to_const()).ok().filter(|&len| len > 0)?;
                 let end = address.wrapping_add(u64::from(len));
-                let mnemonic = raw.opcode().to_string();
+                let mnemonic = Mnemonic::of(raw.opcode());
                 let operands: Vec<Operand> = (0..raw.operand_count()).map(|i| raw.operand(i)).collect();
                 let mut access = Access::default();
                 let _ = raw.behavior().visit_accesses(&mut access);
@@ -66,7 +66,7 @@ macro_rules! adapter {
                 }
                 let flow = flow(&mnemonic, raw.opcode().is_jcc(), &operands, end);
                 // an exchange with memory locks without being told to
-                let locked = raw.prefixes.lock() || mnemonic == "xchg" && access.stores;
+                let locked = raw.prefixes.lock() || &*mnemonic == "xchg" && access.stores;
                 let kind = kind_of(&mnemonic, locked, raw.prefixes.rep_any());
                 let constant = operands.get(1).and_then(immediate);
                 Some(Inst {
@@ -85,7 +85,7 @@ macro_rules! adapter {
                     writes: access.writes,
                     word: size_of::<$word>() as u8,
                     idiom: idiom(&mnemonic, &operands, constant, end),
-                    mnemonic: mnemonic.into(),
+                    mnemonic,
                 })
             }
 

@@ -9,6 +9,7 @@ use super::dominators::Dominators;
 use super::inst::{Address, Effect, Flow, Inst, Kind, Number};
 use super::jump_table;
 use super::loops::Loops;
+use super::mnemonic::Mnemonic;
 use super::returns::{self, Callee};
 use super::source::Source;
 
@@ -183,7 +184,7 @@ fn opaque(address: u64) -> Inst {
         writes: Default::default(),
         word: 0,
         idiom: Default::default(),
-        mnemonic: "(bad)".into(),
+        mnemonic: Mnemonic::of("(bad)"),
     }
 }
 

@@ -1,5 +1,7 @@
 //! An instruction in our own words, so that nothing after [`super::decode`] knows the decoder.
 
+use super::mnemonic::Mnemonic;
+
 /// One decoded instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inst {
@@ -34,7 +36,7 @@ pub struct Inst {
     /// What jump-table recovery needs to know of it.
     pub idiom: Idiom,
     /// Mnemonic as the disassembler prints it.
-    pub mnemonic: Box<str>,
+    pub mnemonic: Mnemonic,
 }
 
 impl Inst {

@@ -27,6 +27,7 @@ pub use explore::{Function, discover, explore};
 pub use inst::{Address, Effect, Flow, Idiom, Inst, Kind, Number, Registers};
 pub use link::{Linker, Seen, Told};
 pub use loops::{Loop, LoopIx, Loops};
+pub use mnemonic::Mnemonic;
 pub use program::{CallSite, FunctionIx, Place, Program, Target};
 pub use returns::{Callee, returns};
 pub use source::Source;

@@ -6,8 +6,8 @@ use super::classify::{Kind, classify};
 use super::decoding::at;
 use super::linking;
 use super::located::Located;
-use super::survey::{Cell, CellIx, Survey};
-use super::{loops, verdicts};
+use super::survey::{Cell, CellIx, EventCount, Survey};
+use super::{fit, loops, verdicts};
 use crate::attribute::Share;
 use crate::code::Program;
 use crate::export::Intervals;
@@ -20,6 +20,7 @@ use crate::report::listing::Trips;
 use crate::report::{self, Class, Verdict};
 use crate::skid::Calibration;
 use crate::skid::calibration::EventSkid;
+use crate::skid::hot::Scope;
 use crate::solve::{Known, Settings, Solved};
 
 /// Why an event stays.
@@ -105,7 +106,7 @@ pub fn correct(
     if active.is_empty() {
         return correction;
     }
-    let program = linking::link(survey);
+    let program = linking::link(survey, scope(&kinds, survey), progress);
     let calibration = calibration(file, options);
     let of = |attr: &perfdata::Attr| calibration.as_ref().and_then(|known| known.event(&attr.name));
     let known: Vec<Option<&EventSkid>> = file.attrs().iter().map(of).collect();
@@ -134,8 +135,9 @@ pub fn correct(
         correction
             .places
             .push(answer.model.region.nodes.iter().map(|n| at(program.place(n.function, n.inst))).collect());
-        correction.regions.push(desk.region(file, &active, answer, &solved));
+        correction.regions.push(desk.region(file, &active, answer));
         if !evidence.retired.is_empty() {
+            correction.regions[region].fit = fit::fit(answer, &solved);
             correction.trips.extend(loops::trips(&program, answer));
         }
         for (&event, moving) in active.iter().zip(&moving) {
@@ -173,6 +175,17 @@ fn first_outcome(kind: &Kind) -> Outcome {
 fn is_late(kind: &Kind, survey: &Survey, ix: usize) -> bool {
     let class = matches!(kind.class, Class::Time | Class::Retirement | Class::Occurrence);
     class && survey.events[ix].samples > survey.events[ix].elsewhere
+}
+
+/// Where only time was sampled, each sample has a place to go to that takes no solving; how often code ran takes samples.
+fn scope(kinds: &[Kind], survey: &Survey) -> Scope {
+    let counts = |(kind, count): (&Kind, &EventCount)| {
+        count.samples > 0 && (kind.class == Class::Retirement || kind.tells_runs)
+    };
+    match kinds.iter().zip(&survey.events).any(counts) {
+        true => Scope::Noticeable,
+        false => Scope::Sampled,
+    }
 }
 
 /// Why nothing can be solved for an event.

@@ -8,27 +8,28 @@ use rayon::prelude::*;
 use super::callers::{samples, told};
 use super::decoding::{Range, bitness, function};
 use super::links::Links;
-use super::survey::Survey;
+use super::survey::{EventCount, Survey};
 use crate::code::{Flow, Function, Program, Told};
 use crate::image::{ImageId, Images, Location, Svma};
+use crate::progress::{Progress, Stage};
+use crate::skid::hot::Scope;
 
-/// Functions with a smaller share of every event's samples are left alone.
-const LEAST_SHARE: f64 = 2e-4;
 /// A called function without samples of its own is looked at up to this size, bytes.
 const SMALL_CALLEE: u64 = 256;
 /// Where no symbol says how far a function reaches, code is followed within so many bytes around its samples.
 const REACH: u64 = 4096;
 
-/// Decodes and links all functions that hold a noticeable share of some event.
-pub fn link(survey: &Survey) -> Program {
-    let mut wanted = wanted(survey);
+/// Decodes and links all functions in `scope` for some event.
+pub fn link(survey: &Survey, scope: Scope, progress: &dyn Progress) -> Program {
+    let mut wanted = wanted(survey, scope);
     for range in callers(survey) {
         wanted.entry(range).or_default();
     }
-    let mut functions = decode(&survey.images, &wanted);
+    let mut functions = decode(&survey.images, &wanted, progress);
     let callees = callees(&survey.images, &functions, &wanted);
     wanted.extend(callees.iter().map(|p| (*p, Vec::new())));
-    functions.extend(decode(&survey.images, &callees.into_iter().map(|p| (p, Vec::new())).collect()));
+    let callees = callees.into_iter().map(|p| (p, Vec::new())).collect();
+    functions.extend(decode(&survey.images, &callees, progress));
     functions.sort_by_key(|(space, f)| (*space, f.range.start));
     let samples = samples(survey, &functions);
     let links = Links::new(&survey.images, &samples);
@@ -36,35 +37,40 @@ pub fn link(survey: &Survey) -> Program {
     Program::link(functions, &links, &Told { samples: samples.clone(), ..told })
 }
 
+/// Per event, the weight from which on a function is looked at.
+fn least(survey: &Survey, scope: Scope) -> Vec<f64> {
+    let least = |count: &EventCount| {
+        let total = count.weight.max(1) as f64;
+        scope.least(total, total / count.samples.max(1) as f64)
+    };
+    survey.events.iter().map(least).collect()
+}
+
 /// Functions on the callchains of a noticeable share of some event: what links the sampled ones may have no samples.
 fn callers(survey: &Survey) -> BTreeSet<Range> {
     let mut shares: BTreeMap<Range, f64> = BTreeMap::new();
+    let least = least(survey, Scope::Noticeable);
     for cell in &survey.cells {
-        let total = survey.events[cell.attr.0 as usize].weight.max(1) as f64;
         let context = survey.contexts[cell.context as usize].callers.iter().flatten().flatten();
         for range in context.filter_map(|&at| function_around(&survey.images, at)) {
-            *shares.entry(range).or_default() += cell.weight as f64 / total;
+            *shares.entry(range).or_default() += cell.weight as f64 / least[cell.attr.0 as usize];
         }
     }
-    shares.into_iter().filter(|(_, share)| *share >= LEAST_SHARE).map(|(range, _)| range).collect()
+    shares.into_iter().filter(|(_, share)| *share >= 1.0).map(|(range, _)| range).collect()
 }
 
 /// Functions with their sampled addresses.
-fn wanted(survey: &Survey) -> BTreeMap<Range, Vec<u64>> {
+fn wanted(survey: &Survey, scope: Scope) -> BTreeMap<Range, Vec<u64>> {
     let mut shares: BTreeMap<Range, (f64, Vec<u64>)> = BTreeMap::new();
+    let least = least(survey, scope);
     for cell in &survey.cells {
-        let total = survey.events[cell.attr.0 as usize].weight.max(1) as f64;
         if let Some(range) = function_around(&survey.images, cell.at) {
             let (share, known) = shares.entry(range).or_default();
-            *share += cell.weight as f64 / total;
+            *share += cell.weight as f64 / least[cell.attr.0 as usize];
             known.push(cell.at.svma.0);
         }
     }
-    shares
-        .into_iter()
-        .filter(|(_, (share, _))| *share >= LEAST_SHARE)
-        .map(|(r, (_, known))| (r, known))
-        .collect()
+    shares.into_iter().filter(|(_, (share, _))| *share >= 1.0).map(|(r, (_, known))| (r, known)).collect()
 }
 
 fn function_around(images: &Images, at: Location) -> Option<Range> {
@@ -79,9 +85,20 @@ fn function_around(images: &Images, at: Location) -> Option<Range> {
     }
 }
 
-fn decode(images: &Images, wanted: &BTreeMap<Range, Vec<u64>>) -> Vec<(u32, Function)> {
-    let one = |(&range, known): (&Range, &Vec<u64>)| (range.0, function(images, range, known));
-    wanted.par_iter().map(one).filter(|(_, f)| !f.insts.is_empty()).collect()
+fn decode(
+    images: &Images,
+    wanted: &BTreeMap<Range, Vec<u64>>,
+    progress: &dyn Progress,
+) -> Vec<(u32, Function)> {
+    progress.start(Stage::Decode, wanted.len() as u64);
+    let one = |(&range, known): (&Range, &Vec<u64>)| {
+        let decoded = (range.0, function(images, range, known));
+        progress.advance(Stage::Decode, 1);
+        decoded
+    };
+    let decoded = wanted.par_iter().map(one).filter(|(_, f)| !f.insts.is_empty()).collect();
+    progress.finish(Stage::Decode);
+    decoded
 }
 
 /// Small functions that sampled ones call directly: too short to catch a sample, long enough to run.

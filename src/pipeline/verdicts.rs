@@ -1,8 +1,8 @@
 //! Answers → what is told of regions, events and the model of skid.
 
+use super::aliasing;
 use super::correct::{Correction, Desk, UNREAD};
 use super::decoding::at;
-use super::{aliasing, fit};
 use crate::code::FunctionIx;
 use crate::image::{Location, demangle};
 use crate::options::Options;
@@ -30,14 +30,8 @@ pub(super) fn model(solved: &Solved, options: &Options, measured: bool) -> repor
 }
 
 impl Desk<'_> {
-    /// What the report says of a region.
-    pub(super) fn region(
-        &self,
-        file: &PerfFile,
-        active: &[usize],
-        answer: &Answer,
-        solved: &Solved,
-    ) -> report::RegionReport {
+    /// What the report says of a region; whether its answer fits the samples is left open.
+    pub(super) fn region(&self, file: &PerfFile, active: &[usize], answer: &Answer) -> report::RegionReport {
         let learnt = |&&ix: &&usize| self.kinds[ix].class == Class::Retirement;
         let event = active.iter().find(learnt).or(active.first());
         let mut functions: Vec<FunctionIx> = answer.model.region.blocks.iter().map(|b| b.function).collect();
@@ -54,7 +48,7 @@ impl Desk<'_> {
             rhat: answer.r_hat,
             ess: answer.ess,
             branches: answer.identified.map(|of| report::Branches { free: of.free as u64, told: of.told }),
-            fit: fit::fit(answer, solved),
+            fit: None,
         }
     }
 

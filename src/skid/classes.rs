@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::operands::Operands;
 use super::region::Node;
-use crate::code::{Flow, FunctionIx, Kind, Program};
+use crate::code::{Flow, FunctionIx, Kind, Mnemonic, Program};
 
 /// Cycles from a load's address to its data, on a hit.
 pub(super) const LOAD: f64 = 4.0;
@@ -12,7 +12,7 @@ pub(super) const LOAD: f64 = 4.0;
 /// Instructions that take like time: the same mnemonic, with or without a load.
 #[derive(Clone, Debug, Default)]
 pub struct Classes {
-    of: BTreeMap<(Box<str>, bool), usize>,
+    of: BTreeMap<(Mnemonic, bool), usize>,
 }
 
 impl Classes {
@@ -21,7 +21,7 @@ impl Classes {
         let mut classes = Classes::default();
         for inst in program.functions.iter().flat_map(|(_, f)| &f.insts) {
             let next = classes.of.len();
-            classes.of.entry((inst.mnemonic.clone(), inst.loads)).or_insert(next);
+            classes.of.entry((inst.mnemonic, inst.loads)).or_insert(next);
         }
         classes
     }
@@ -40,7 +40,7 @@ impl Classes {
         fused: bool,
     ) -> Node {
         let inst = &program.functions[function].1.insts[ix];
-        let class = self.of.get(&(inst.mnemonic.clone(), inst.loads)).copied().unwrap_or(0);
+        let class = self.of.get(&(inst.mnemonic, inst.loads)).copied().unwrap_or(0);
         let latency = inst.kind.latency() + if inst.loads { LOAD } else { 0.0 };
         let transfers = matches!(inst.kind, Kind::Branch | Kind::Jump | Kind::Call | Kind::Return);
         let predicted = matches!(

@@ -8,23 +8,45 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::code::{CallSite, Cfg, FunctionIx, Program};
 
-/// Blocks with less of all samples are left out.
+/// Of all samples, less is not noticeable …
 const LEAST_SHARE: f64 = 2e-4;
+/// … unless it is as many: of a long recording much is in code that has little.
+const LEAST_SAMPLES: f64 = 4.0;
+/// A block that is expected to have as many has samples.
+const HALF: f64 = 0.5;
 /// Blocks of a way without samples that is kept, at most.
 const SIDE_BLOCKS: usize = 2;
 /// Instructions in one of them, at most.
 const SIDE_LENGTH: usize = 12;
 
-/// Blocks of `functions` worth keeping: those that hold a noticeable share of `total` by `load` (function, block), and what
-/// leads to them.
+/// Which code is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// What holds a noticeable share of an event, or noticeably many of its samples.
+    Noticeable,
+    /// Whatever has samples.
+    Sampled,
+}
+
+impl Scope {
+    /// The weight from which on code is looked at, of an event that has so much in `total` and this `period`.
+    pub fn least(self, total: f64, period: f64) -> f64 {
+        match self {
+            Scope::Noticeable => (LEAST_SHARE * total).min(LEAST_SAMPLES * period),
+            Scope::Sampled => HALF * period,
+        }
+    }
+}
+
+/// Blocks of `functions` worth keeping: those that hold more than `least` by `load` (function, block), and what leads to them.
 pub fn hot(
     program: &Program,
     functions: &[FunctionIx],
     load: &BTreeMap<(FunctionIx, usize), f64>,
-    total: f64,
+    least: f64,
 ) -> BTreeSet<(FunctionIx, usize)> {
     let mut hot: BTreeSet<(FunctionIx, usize)> =
-        load.iter().filter(|(_, l)| **l > LEAST_SHARE * total).map(|(at, _)| *at).collect();
+        load.iter().filter(|(_, l)| **l > least).map(|(at, _)| *at).collect();
     let own: BTreeSet<FunctionIx> = hot.iter().map(|h| h.0).collect();
     let reached = reached(program, functions, &own);
     hot.extend(reached.iter().map(|&f| (f, 0)));
@@ -157,7 +179,7 @@ mod tests {
         let functions = vec![(0, explore(&Bytes(0, code), range, &[]))];
         let program = Program::link(functions, &NoStubs, &Told::default());
         let load = BTreeMap::from([((0, 1), 1.0)]);
-        let hot: Vec<usize> = hot(&program, &[0], &load, 1.0).into_iter().map(|(_, block)| block).collect();
+        let hot: Vec<usize> = hot(&program, &[0], &load, 0.0).into_iter().map(|(_, block)| block).collect();
         assert_eq!(hot, [0, 1, 2, 4], "all but the nops");
     }
 }

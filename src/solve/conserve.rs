@@ -86,6 +86,12 @@ pub fn conserve(model: &Model, logits: &[f64], belief: Belief) -> Option<Vec<f64
     Some(descend(&fit, start, ITERATIONS)?.z)
 }
 
+/// Parameters with branch `logits`, of which the samples tell no more than how often roots run.
+pub fn unsearched(model: &Model, logits: &[f64]) -> Vec<f64> {
+    let blocks = model.counted().of_blocks(&model.region);
+    start(model, &Circulation::new(&model.region), &blocks, logits)
+}
+
 /// The energy of a flow, given the samples as they stand.
 pub struct Conservation<'a> {
     model: &'a Model,

@@ -23,6 +23,12 @@ pub fn flow(group: &Group, reason: String, seed: u64) -> Answer {
     Spread::of(group, &group.flow, FLOW, seed).answer(group, group.rates.clone(), Solver::Flow, reason)
 }
 
+/// Flow conservation's answer where it is only wanted to tell which way control came: it has no intervals.
+pub fn ways(group: &Group) -> Answer {
+    let reason = "only time was sampled: it tells which way control came";
+    Answer::new(group, group.rates.clone(), Vec::new(), Solver::Flow, reason.into())
+}
+
 /// The answer of flow conservation and time, or where no time was observed, of flow conservation.
 pub fn timed(group: &Group, reason: String, seed: u64) -> Answer {
     match &group.timed {

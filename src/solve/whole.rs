@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::answer::{Answer, Evidence, Settings, Solved};
-use super::floor::{baseline, flow, timed};
+use super::floor::{baseline, flow, timed, ways};
 use super::group::{Group, prepare};
 use super::pool;
 use super::posterior::Trust;
@@ -33,11 +33,20 @@ pub fn solve(program: &Program, evidence: &Evidence, settings: &Settings, progre
         time => time.as_ref(),
     };
     let seems = reporting::decide(program, late, &events, settings.known.late);
-    // time alone tells where cycles went; how often anything ran is only wanted to share them out where ways meet
-    let solver = if evidence.retired.is_empty() { Solver::Flow } else { settings.solver };
-    let (reporting, groups) = fitting(program, evidence, seems, solver);
-    let (skid, answers) = solve_all(&groups, &Settings { solver, ..*settings }, progress);
+    if evidence.retired.is_empty() {
+        let groups = prepare(program, evidence, seems.reporting, Solver::Flow, progress);
+        return share_out(groups, seems.reporting, settings);
+    }
+    let (reporting, groups) = fitting(program, evidence, seems, settings.solver, progress);
+    let (skid, answers) = solve_all(&groups, settings, progress);
     Solved { answers, skid, reporting }
+}
+
+/// The answer to time alone, which tells where cycles went: how often anything ran is only wanted to share them out where ways
+/// meet.
+fn share_out(groups: Vec<Group>, reporting: Reporting, settings: &Settings) -> Solved {
+    let (skid, _) = pool::pool(&[], settings.skid, settings.known.cycles, TRUST);
+    Solved { answers: groups.into_par_iter().map(|group| ways(&group)).collect(), skid, reporting }
 }
 
 /// The groups, under the reporting that it `seems` to be; or of those that it may be as well, and then of the cores that may
@@ -54,15 +63,23 @@ fn fitting(
     evidence: &Evidence,
     seems: Verdict,
     solver: Solver,
+    progress: &dyn Progress,
 ) -> (Reporting, Vec<Group>) {
-    let under = |reporting| (reporting, prepare(program, evidence, reporting, solver));
+    let under = |reporting| (reporting, prepare(program, evidence, reporting, solver, progress));
     let first = under(seems.reporting);
     if first.1.iter().all(|group| group.timed.is_none()) {
         return first;
     }
     let (reporting, groups) = least_strained(first, seems.others().into_iter().map(under));
     let on = |shape| {
-        let groups = groups.par_iter().map(|group| group.clone().on(shape)).collect();
+        progress.start(Stage::Flow, groups.len() as u64);
+        let on = |group: &Group| {
+            let group = group.clone().on(shape);
+            progress.advance(Stage::Flow, 1);
+            group
+        };
+        let groups = groups.par_iter().map(on).collect();
+        progress.finish(Stage::Flow);
         (Reporting { shape, ..reporting }, groups)
     };
     let others: Vec<_> = reporting.shape.others().map(on).collect();

@@ -8,6 +8,7 @@ use skidconv::image::SearchPath;
 use skidconv::pipeline::linking::link;
 use skidconv::pipeline::survey::Survey;
 use skidconv::progress::Silent;
+use skidconv::skid::hot::Scope;
 
 use crate::recording::{Recording, USER, open};
 use crate::tool::{compile, folder, text};
@@ -61,7 +62,8 @@ fn linked(files: &[&Loaded], samples: &[(u64, Vec<u64>)]) -> Program {
         recording.records.push(recording.sample(7, *ip, 2 + n as u64, &chain));
     }
     let file = open(&recording.file());
-    link(&Survey::take(&file, SearchPath::system(vec![]), 1, &Silent, |_, _| {}).unwrap())
+    let survey = Survey::take(&file, SearchPath::system(vec![]), 1, &Silent, |_, _| {}).unwrap();
+    link(&survey, Scope::Noticeable, &Silent)
 }
 
 /// The functions that calls and tail calls of the function at `from` may enter, by start.

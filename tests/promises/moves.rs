@@ -1,6 +1,7 @@
 //! Samples move backwards only, along ways that execution could have taken.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
 
 use skidconv::perfdata::PerfFile;
 
@@ -59,6 +60,13 @@ fn samples_stand_on_instructions_and_hardly_ever_on_some_that_did_not_run() {
     }
 }
 
+/// Where a program has a symbol.
+fn address(program: &Path, name: &str) -> u64 {
+    let symbols = run("nm", &[text(program)]);
+    let line = symbols.lines().find(|l| l.ends_with(&format!(" {name}"))).unwrap();
+    u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap()
+}
+
 /// Two loops, one after the other, that never meet again.
 const PHASES: &str = "
 .text
@@ -86,17 +94,60 @@ late:
 .size _start, . - _start
 ";
 
+/// A loop, and a function that hardly runs.
+const SELDOM: &str = "
+.text
+.globl _start
+.type _start, @function
+_start:
+    mov $1000000, %ecx
+often:
+    div %esi
+    add $1, %edx
+    dec %ecx
+    jnz often
+    mov $60, %eax
+    syscall
+.size _start, . - _start
+.globl seldom
+.type seldom, @function
+seldom:
+    div %esi
+    add $1, %edx
+    ret
+.size seldom, . - seldom
+";
+
+#[test]
+fn where_only_time_was_sampled_a_single_sample_of_many_goes_to_what_was_waited_for() {
+    let folder = folder("seldom");
+    let program = compile(&folder, "seldom", SELDOM, &["-nostdlib", "-static", "-no-pie"]);
+    let (often, seldom) = (address(&program, "often"), address(&program, "seldom"));
+    let mut recording = Recording { events: vec![vec![5]], ..Recording::default() };
+    recording.records.push(recording.mmap(&program, often & !0xfff, 0x1000, 0x1000));
+    for n in 0..30_000 {
+        // div takes 2 bytes
+        let at = if n == 15_000 { seldom } else { often } + 2;
+        recording.records.push(recording.sample(5, at, 1000 + n, &[USER, at]));
+    }
+    let data = folder.join("seldom.data");
+    let mut bytes = recording.file();
+    // instructions become cycles
+    let attr = u64::from_le_bytes(bytes[24..32].try_into().unwrap()) as usize;
+    bytes[attr + 8] = 0;
+    std::fs::write(&data, bytes).unwrap();
+    let fixed = Fixed::new("seldom", &folder, &data, None, &[]);
+    let moved: BTreeMap<u64, HashMap<u64, u64>> = moves(&fixed);
+    assert_eq!(moved.get(&seldom), Some(&HashMap::from([(seldom + 2, 1)])), "{moved:x?}");
+    assert_eq!(moved.get(&often), Some(&HashMap::from([(often + 2, 29_999)])));
+}
+
 /// Most interrupts report the instruction behind the slow one of their loop.
 #[test]
 fn samples_of_one_loop_do_not_move_into_one_that_runs_later() {
     let folder = folder("phases");
     let program = compile(&folder, "phases", PHASES, &["-nostdlib", "-static", "-no-pie"]);
-    let symbols = run("nm", &[text(&program)]);
-    let address = |name: &str| {
-        let line = symbols.lines().find(|l| l.ends_with(&format!(" {name}"))).unwrap();
-        u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap()
-    };
-    let (early, between, late) = (address("early"), address("between"), address("late"));
+    let [early, between, late] = ["early", "between", "late"].map(|name| address(&program, name));
     let mut recording = Recording { events: vec![vec![5]], ..Recording::default() };
     recording.records.push(recording.mmap(&program, early & !0xfff, 0x1000, 0x1000));
     for n in 0..4000 {

@@ -186,7 +186,7 @@ fn a_size_has_as_many_hot_functions_and_samples_as_it_says() {
     // the leaves are called f, their module's number and their own
     let leaf = |l: &&str| l.starts_with("S\t") && field(l, 4)[1..].parse::<u32>().is_ok_and(|n| n >= 10);
     let runs = |l: &&str| hot.iter().any(|at| (address(field(l, 1))..address(field(l, 2))).contains(at));
-    assert_eq!(truth.lines().filter(leaf).count(), 300);
+    assert_eq!(truth.lines().filter(leaf).count(), 1000);
     assert_eq!(truth.lines().filter(leaf).filter(runs).count() as u64, size.functions());
     assert!(
         std::fs::metadata(&recording).unwrap().len() > size.samples * 2 * 24,
