@@ -10,8 +10,9 @@ use crate::code::{CallSite, Cfg, FunctionIx, Program};
 
 /// Of all samples, less is not noticeable …
 const LEAST_SHARE: f64 = 2e-4;
-/// … unless it is as many: of a long recording much is in code that has little.
-const LEAST_SAMPLES: f64 = 4.0;
+/// … unless it is as many: of a long recording much is in code that has little. With 4, functions are .0158 off instead of .0162
+/// over 44 recordings of up to 50,000 samples, blocks .0487 instead of .0490, for half as much time again.
+const LEAST_SAMPLES: f64 = 10.0;
 /// A block that is expected to have as many has samples.
 const HALF: f64 = 0.5;
 /// Blocks of a way without samples that is kept, at most.
