@@ -26,6 +26,8 @@ const fn kind(class: Class, causes: Counts, reason: &'static str) -> Kind {
     Kind { class, causes, span: LINE, tells_runs: false, tells_time: false, reason }
 }
 
+/// `PERF_TYPE_SOFTWARE`.
+const SOFTWARE: u32 = 1;
 /// Of a cache.
 const LINE: u64 = 64;
 /// Of memory, which one entry of a TLB stands for.
@@ -50,7 +52,9 @@ pub fn classify(attr: &Attr, count: &EventCount) -> Kind {
     if let Some(sampled) = by_processor(attr) {
         return sampled;
     }
-    if attr.precise_ip == 0 && count.exact > 0 {
+    // without hardware counters `perf record` asks for a clock as precise as can be, and gets it as late as ever
+    let precise_ip = if attr.kind == SOFTWARE { 0 } else { attr.precise_ip };
+    if precise_ip == 0 && count.exact > 0 {
         return kind(
             Exact,
             all,
@@ -60,7 +64,7 @@ pub fn classify(attr: &Attr, count: &EventCount) -> Kind {
     }
     let precise = if count.samples > 0 && count.exact == count.samples {
         kind(Exact, all, "every sample is marked as exact")
-    } else if attr.precise_ip >= 2 {
+    } else if precise_ip >= 2 {
         kind(Exact, all, "it was recorded with precise addresses")
     } else {
         return imprecise(attr);
@@ -74,8 +78,8 @@ fn imprecise(attr: &Attr) -> Kind {
     let all = Counts::Instructions;
     match attr.kind {
         0 => hardware(attr.config & 0xff),
-        1 if attr.config <= 1 => kind(Time, all, TIME),
-        1 => kind(Synchronous, all, "the kernel raises it at the instruction itself"),
+        SOFTWARE if attr.config <= 1 => kind(Time, all, TIME),
+        SOFTWARE => kind(Synchronous, all, "the kernel raises it at the instruction itself"),
         2 => kind(Synchronous, all, "a tracepoint stands where it was placed"),
         5 => kind(Synchronous, all, "a breakpoint stands where it was placed"),
         3 => cache(attr.config),
@@ -173,6 +177,12 @@ mod tests {
         assert_eq!(of(1, 2, 0, 9, 0), Class::Synchronous, "page-faults");
         assert_eq!(of(3, 0x10000, 0, 9, 0), Class::Occurrence, "L1-dcache-load-misses");
         assert_eq!(of(2, 77, 0, 9, 0), Class::Synchronous, "a tracepoint");
+    }
+
+    #[test]
+    fn a_clock_is_late_however_precise_it_was_asked_for() {
+        assert_eq!(of(1, 0, 3, 9, 0), Class::Time);
+        assert_eq!(of(1, 0, 3, 9, 4), Class::Exact, "corrected before");
     }
 
     #[test]
