@@ -18,10 +18,10 @@ use crate::perfdata::{self, AttrIx, PerfFile};
 use crate::progress::Progress;
 use crate::report::listing::Trips;
 use crate::report::{self, Class, Verdict};
-use crate::skid::Calibration;
 use crate::skid::calibration::EventSkid;
 use crate::skid::hot::Scope;
-use crate::solve::{Known, Settings, Solved};
+use crate::skid::{Calibration, Node};
+use crate::solve::{Answer, Known, Settings, Solved};
 
 /// Why an event stays.
 pub(super) const UNREAD: &str = "none of its code could be read";
@@ -106,11 +106,12 @@ pub fn correct(
     if active.is_empty() {
         return correction;
     }
-    let program = linking::link(survey, scope(&kinds, survey), progress);
+    let (scope, all) = (scope(&kinds, survey), |_| true);
+    let program = linking::link(survey, scope, &all, progress);
     let calibration = calibration(file, options);
     let of = |attr: &perfdata::Attr| calibration.as_ref().and_then(|known| known.event(&attr.name));
     let known: Vec<Option<&EventSkid>> = file.attrs().iter().map(of).collect();
-    let located = Located::new(survey, &program);
+    let located = Located::new(survey, &program, &all);
     let desk = Desk { survey, program: &program, located: &located, kinds: &kinds, known: &known };
     let evidence = desk.evidence();
     if evidence.retired.is_empty() && evidence.time.is_none() {
@@ -131,10 +132,8 @@ pub fn correct(
         correction.model = Some(verdicts::model(&solved, options, known.cycles.is_some()));
     }
     let moving: Vec<_> = active.iter().map(|&event| desk.moving(event)).collect();
-    for (region, answer) in solved.answers.iter().enumerate() {
-        correction
-            .places
-            .push(answer.model.region.nodes.iter().map(|n| at(program.place(n.function, n.inst))).collect());
+    for answer in &solved.answers {
+        let region = desk.enter(answer, &mut correction);
         correction.regions.push(desk.region(file, &active, answer));
         if !evidence.retired.is_empty() {
             correction.regions[region].fit = fit::fit(answer, &solved);
@@ -144,6 +143,9 @@ pub fn correct(
             correction.warnings.extend(desk.step(file, event, answer));
             desk.plan(moving, region, answer, &solved, &mut correction);
         }
+    }
+    if scope == Scope::Noticeable {
+        desk.rest(&active, solved.reporting, &settings, &mut correction, progress);
     }
     for &event in &active {
         desk.conclude(event, &solved, &mut correction);
@@ -199,7 +201,17 @@ fn without_evidence(kinds: &[Kind], survey: &Survey, ix: usize) -> &'static str 
     }
 }
 
+impl Desk<'_> {
+    /// The number of an answer's region, whose places are noted.
+    pub(super) fn enter(&self, answer: &Answer, correction: &mut Correction) -> usize {
+        let place = |node: &Node| at(self.program.place(node.function, node.inst));
+        correction.places.push(answer.model.region.nodes.iter().map(place).collect());
+        correction.places.len() - 1
+    }
+}
+
 /// What planning looks at all the time.
+#[derive(Clone, Copy)]
 pub(super) struct Desk<'a> {
     /// The first walk's.
     pub(super) survey: &'a Survey,

@@ -37,7 +37,10 @@ impl Desk<'_> {
                 false => (0.0, 0.0),
             };
             let at = correction.places[region][node];
-            correction.intervals.insert((event, at), (low.min(weight), high.max(weight), verdict));
+            let (low, high) = (low.min(weight), high.max(weight));
+            // what a place has of samples in the region, and of such outside
+            let known = correction.intervals.entry((event, at)).or_insert((0.0, 0.0, verdict));
+            *known = (known.0 + low, known.1 + high, verdict);
         }
         if retired {
             self.note_functions(event, answer, scale, correction);

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::callers::{samples, told};
 use super::decoding::{Range, bitness, function};
 use super::links::Links;
-use super::survey::{EventCount, Survey};
+use super::survey::{CellIx, EventCount, Survey};
 use crate::code::{Flow, Function, Program, Told};
 use crate::image::{ImageId, Images, Location, Svma};
 use crate::progress::{Progress, Stage};
@@ -19,9 +19,14 @@ const SMALL_CALLEE: u64 = 256;
 /// Where no symbol says how far a function reaches, code is followed within so many bytes around its samples.
 const REACH: u64 = 4096;
 
-/// Decodes and links all functions in `scope` for some event.
-pub fn link(survey: &Survey, scope: Scope, progress: &dyn Progress) -> Program {
-    let mut wanted = wanted(survey, scope);
+/// Decodes and links all functions that are in `scope` for some event, by the cells `among` all.
+pub fn link(
+    survey: &Survey,
+    scope: Scope,
+    among: &dyn Fn(CellIx) -> bool,
+    progress: &dyn Progress,
+) -> Program {
+    let mut wanted = wanted(survey, scope, among);
     for range in callers(survey) {
         wanted.entry(range).or_default();
     }
@@ -60,10 +65,11 @@ fn callers(survey: &Survey) -> BTreeSet<Range> {
 }
 
 /// Functions with their sampled addresses.
-fn wanted(survey: &Survey, scope: Scope) -> BTreeMap<Range, Vec<u64>> {
+fn wanted(survey: &Survey, scope: Scope, among: &dyn Fn(CellIx) -> bool) -> BTreeMap<Range, Vec<u64>> {
     let mut shares: BTreeMap<Range, (f64, Vec<u64>)> = BTreeMap::new();
     let least = least(survey, scope);
-    for cell in &survey.cells {
+    let cells = survey.cells.iter().enumerate().filter(|(ix, _)| among(*ix as CellIx));
+    for (_, cell) in cells {
         if let Some(range) = function_around(&survey.images, cell.at) {
             let (share, known) = shares.entry(range).or_default();
             *share += cell.weight as f64 / least[cell.attr.0 as usize];

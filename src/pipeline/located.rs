@@ -17,12 +17,12 @@ pub struct Located<'a> {
 }
 
 impl<'a> Located<'a> {
-    /// Finds all cells of `survey` that stand in `program`.
-    pub fn new(survey: &'a Survey, program: &Program) -> Located<'a> {
+    /// Finds those `among` the cells of `survey` that stand in `program`.
+    pub fn new(survey: &'a Survey, program: &Program, among: &dyn Fn(CellIx) -> bool) -> Located<'a> {
         let mut on: BTreeMap<(usize, FunctionIx), Vec<(CellIx, usize)>> = BTreeMap::new();
-        for (ix, cell) in survey.cells.iter().enumerate() {
-            if let Some((f, inst)) = program.find(place(cell.at)) {
-                on.entry((cell.attr.0 as usize, f)).or_default().push((ix as CellIx, inst));
+        for (ix, cell) in survey.cells.iter().enumerate().map(|(ix, cell)| (ix as CellIx, cell)) {
+            if let Some((f, inst)) = program.find(place(cell.at)).filter(|_| among(ix)) {
+                on.entry((cell.attr.0 as usize, f)).or_default().push((ix, inst));
             }
         }
         Located { survey, on }

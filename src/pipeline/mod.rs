@@ -21,6 +21,7 @@ mod located;
 mod loops;
 mod memo;
 mod moves;
+mod rest;
 pub mod runs;
 mod second;
 mod stacks;

@@ -34,8 +34,7 @@ pub fn solve(program: &Program, evidence: &Evidence, settings: &Settings, progre
     };
     let seems = reporting::decide(program, late, &events, settings.known.late);
     if evidence.retired.is_empty() {
-        let groups = prepare(program, evidence, seems.reporting, Solver::Flow, progress);
-        return share_out(groups, seems.reporting, settings);
+        return share_out(program, evidence, seems.reporting, settings, progress);
     }
     let (reporting, groups) = fitting(program, evidence, seems, settings.solver, progress);
     let (skid, answers) = solve_all(&groups, settings, progress);
@@ -44,7 +43,14 @@ pub fn solve(program: &Program, evidence: &Evidence, settings: &Settings, progre
 
 /// The answer to time alone, which tells where cycles went: how often anything ran is only wanted to share them out where ways
 /// meet.
-fn share_out(groups: Vec<Group>, reporting: Reporting, settings: &Settings) -> Solved {
+pub fn share_out(
+    program: &Program,
+    evidence: &Evidence,
+    reporting: Reporting,
+    settings: &Settings,
+    progress: &dyn Progress,
+) -> Solved {
+    let groups = prepare(program, evidence, reporting, Solver::Flow, progress);
     let (skid, _) = pool::pool(&[], settings.skid, settings.known.cycles, TRUST);
     Solved { answers: groups.into_par_iter().map(|group| ways(&group)).collect(), skid, reporting }
 }

@@ -63,7 +63,7 @@ fn linked(files: &[&Loaded], samples: &[(u64, Vec<u64>)]) -> Program {
     }
     let file = open(&recording.file());
     let survey = Survey::take(&file, SearchPath::system(vec![]), 1, &Silent, |_, _| {}).unwrap();
-    link(&survey, Scope::Noticeable, &Silent)
+    link(&survey, Scope::Noticeable, &|_| true, &Silent)
 }
 
 /// The functions that calls and tail calls of the function at `from` may enter, by start.

@@ -118,28 +118,41 @@ seldom:
 .size seldom, . - seldom
 ";
 
-#[test]
-fn where_only_time_was_sampled_a_single_sample_of_many_goes_to_what_was_waited_for() {
-    let folder = folder("seldom");
+/// Fixes cycles of that program, and instructions beside them or not; one of the 30,000 is in the function.
+fn fix_seldom(name: &str, instructions: bool) -> (Fixed, [u64; 2]) {
+    let folder = folder(name);
     let program = compile(&folder, "seldom", SELDOM, &["-nostdlib", "-static", "-no-pie"]);
-    let (often, seldom) = (address(&program, "often"), address(&program, "seldom"));
+    let [often, seldom] = ["often", "seldom"].map(|name| address(&program, name));
     let mut recording = Recording { events: vec![vec![5]], ..Recording::default() };
     recording.records.push(recording.mmap(&program, often & !0xfff, 0x1000, 0x1000));
+    if instructions {
+        recording.events.push(vec![6]);
+    }
     for n in 0..30_000 {
         // div takes 2 bytes
         let at = if n == 15_000 { seldom } else { often } + 2;
         recording.records.push(recording.sample(5, at, 1000 + n, &[USER, at]));
+        if instructions {
+            recording.records.push(recording.sample(6, often + 2, 1000 + n, &[USER, often + 2]));
+        }
     }
     let data = folder.join("seldom.data");
     let mut bytes = recording.file();
-    // instructions become cycles
+    // the first event counts cycles
     let attr = u64::from_le_bytes(bytes[24..32].try_into().unwrap()) as usize;
     bytes[attr + 8] = 0;
     std::fs::write(&data, bytes).unwrap();
-    let fixed = Fixed::new("seldom", &folder, &data, None, &[]);
-    let moved: BTreeMap<u64, HashMap<u64, u64>> = moves(&fixed);
-    assert_eq!(moved.get(&seldom), Some(&HashMap::from([(seldom + 2, 1)])), "{moved:x?}");
-    assert_eq!(moved.get(&often), Some(&HashMap::from([(often + 2, 29_999)])));
+    (Fixed::new(name, &folder, &data, None, &[]), [often, seldom])
+}
+
+#[test]
+fn a_single_sample_of_time_among_many_goes_to_what_was_waited_for() {
+    for (name, instructions) in [("seldom", false), ("seldom-beside", true)] {
+        let (fixed, [often, seldom]) = fix_seldom(name, instructions);
+        let moved = moves(&fixed);
+        assert_eq!(moved.get(&seldom), Some(&HashMap::from([(seldom + 2, 1)])), "{name}: {moved:x?}");
+        assert!(moved[&often][&(often + 2)] >= 29_999, "{name}: {moved:x?}");
+    }
 }
 
 /// Most interrupts report the instruction behind the slow one of their loop.

@@ -1,0 +1,48 @@
+//! Time in code that was not solved, beside events that were.
+//!
+//! In: a correction of what was solved, and which address the samples of time report. Out: moves of the other samples of time,
+//! which need nothing but the code around them. How often anything runs there it takes from the code's shape.
+
+use super::correct::{Correction, Desk};
+use super::linking;
+use super::located::Located;
+use crate::progress::Progress;
+use crate::report::Class;
+use crate::skid::hold::Reporting;
+use crate::skid::hot::Scope;
+use crate::solve::{Evidence, Settings, share_out};
+
+impl Desk<'_> {
+    /// Plans the samples of the `active` events of time that are in no region of `correction`.
+    pub(super) fn rest(
+        &self,
+        active: &[usize],
+        reporting: Reporting,
+        settings: &Settings,
+        correction: &mut Correction,
+        progress: &dyn Progress,
+    ) {
+        let active: Vec<usize> =
+            active.iter().copied().filter(|&event| self.kinds[event].class == Class::Time).collect();
+        if active.is_empty() || !reporting.late {
+            return;
+        }
+        let solved = &correction.cells;
+        let left = |cell| !solved.contains_key(&cell) && self.survey.cells[cell as usize].exact == 0;
+        let program = linking::link(self.survey, Scope::Sampled, &left, progress);
+        let located = Located::new(self.survey, &program, &left);
+        let desk = Desk { program: &program, located: &located, ..*self };
+        for event in active {
+            let time = desk.folded(event);
+            if time.weight.is_empty() {
+                continue;
+            }
+            let evidence = Evidence { retired: Vec::new(), time: Some(time) };
+            let moving = self.moving(event);
+            let shared = share_out(&program, &evidence, reporting, settings, progress);
+            for answer in &shared.answers {
+                desk.plan(&moving, desk.enter(answer, correction), answer, &shared, correction);
+            }
+        }
+    }
+}
