@@ -3,7 +3,8 @@
 use yaxpeax_arch::LengthedInstruction as _;
 
 use super::inst::{Address, Effect, Flow, Idiom, Inst, Number, Registers};
-use super::mnemonic::{Mnemonic, branches_otherwise, is_move, kind_of, returns};
+use super::meaning::{branches_otherwise, is_move, kind_of, returns};
+use super::mnemonic::Mnemonic;
 
 /// Which instruction set the bytes are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -12,6 +12,7 @@ mod inst;
 mod jump_table;
 mod link;
 mod loops;
+mod meaning;
 mod mnemonic;
 mod program;
 mod returns;

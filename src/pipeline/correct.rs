@@ -131,19 +131,7 @@ pub fn correct(
     if !solved.answers.is_empty() && active.iter().any(|&e| kinds[e].class != Class::Time) {
         correction.model = Some(verdicts::model(&solved, options, known.cycles.is_some()));
     }
-    let moving: Vec<_> = active.iter().map(|&event| desk.moving(event)).collect();
-    for answer in &solved.answers {
-        let region = desk.enter(answer, &mut correction);
-        correction.regions.push(desk.region(file, &active, answer));
-        if !evidence.retired.is_empty() {
-            correction.regions[region].fit = fit::fit(answer, &solved);
-            correction.trips.extend(loops::trips(&program, answer));
-        }
-        for (&event, moving) in active.iter().zip(&moving) {
-            correction.warnings.extend(desk.step(file, event, answer));
-            desk.plan(moving, region, answer, &solved, &mut correction);
-        }
-    }
+    desk.plan_all(file, &active, &solved, !evidence.retired.is_empty(), &mut correction);
     if scope == Scope::Noticeable {
         desk.rest(&active, solved.reporting, &settings, &mut correction, progress);
     }
@@ -202,6 +190,31 @@ fn without_evidence(kinds: &[Kind], survey: &Survey, ix: usize) -> &'static str 
 }
 
 impl Desk<'_> {
+    /// Plans the `active` events in all regions that were solved; `counted` if something told how often code ran.
+    fn plan_all(
+        &self,
+        file: &PerfFile,
+        active: &[usize],
+        solved: &Solved,
+        counted: bool,
+        correction: &mut Correction,
+    ) {
+        let moving: Vec<_> = active.iter().map(|&event| self.moving(event)).collect();
+        for answer in &solved.answers {
+            let mut told = self.region(file, active, answer);
+            if counted {
+                told.fit = fit::fit(answer, solved);
+                correction.trips.extend(loops::trips(self.program, answer));
+            }
+            correction.regions.push(told);
+            let region = self.enter(answer, correction);
+            for (&event, moving) in active.iter().zip(&moving) {
+                correction.warnings.extend(self.step(file, event, answer));
+                self.plan(moving, region, answer, solved, correction);
+            }
+        }
+    }
+
     /// The number of an answer's region, whose places are noted.
     pub(super) fn enter(&self, answer: &Answer, correction: &mut Correction) -> usize {
         let place = |node: &Node| at(self.program.place(node.function, node.inst));

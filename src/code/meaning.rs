@@ -1,0 +1,82 @@
+//! What the name of an x86 instruction says of it.
+
+use super::inst::Kind;
+
+/// Branches that are not among the sixteen `jcc`.
+pub(super) fn branches_otherwise(mnemonic: &str) -> bool {
+    matches!(mnemonic, "loop" | "loopz" | "loopnz" | "jcxz" | "jecxz" | "jrcxz" | "xbegin")
+}
+
+/// Returns, of interrupts and system calls too.
+pub(super) fn returns(mnemonic: &str) -> bool {
+    matches!(mnemonic, "ret" | "retf" | "iret" | "iretd" | "iretq" | "sysret" | "sysexit" | "uiret")
+}
+
+/// The unit that does the work.
+pub(super) fn kind_of(mnemonic: &str, locked: bool, rep: bool) -> Kind {
+    let m = mnemonic
+        .strip_prefix('v')
+        .filter(|_| !mnemonic.starts_with("ver") && mnemonic != "vmcall")
+        .unwrap_or(mnemonic);
+    match m {
+        _ if locked => Kind::Atomic,
+        "nop" | "endbr64" | "endbr32" | "pause" => Kind::Nop,
+        "jmp" | "jmpf" => Kind::Jump,
+        "call" | "callf" => Kind::Call,
+        _ if returns(m) => Kind::Return,
+        _ if branches_otherwise(m) || m.starts_with('j') => Kind::Branch,
+        "div" | "idiv" => Kind::Divide,
+        "mul" | "imul" | "mulx" => Kind::Multiply,
+        "cpuid" | "rdtsc" | "rdtscp" | "syscall" | "sysenter" | "int" | "mfence" | "lfence" | "xgetbv" => {
+            Kind::System
+        }
+        _ if is_string(m) => {
+            if rep {
+                Kind::String
+            } else {
+                Kind::Move
+            }
+        }
+        _ if m.starts_with("cvt") => Kind::Convert,
+        _ if m.starts_with("div") || m.starts_with("sqrt") || m.starts_with("fdiv") || m == "fsqrt" => {
+            Kind::FloatDivide
+        }
+        _ if is_float(m) => Kind::Float,
+        _ if m.starts_with("mov") || m.starts_with("cmov") || matches!(m, "push" | "pop" | "leave") => {
+            Kind::Move
+        }
+        _ if m.starts_with("pshuf")
+            || m.starts_with("punpck")
+            || m.starts_with("perm")
+            || m.starts_with("shuf") =>
+        {
+            Kind::Shuffle
+        }
+        _ => Kind::Alu,
+    }
+}
+
+/// It copies, and so does not read what it overwrites.
+pub(super) fn is_move(mnemonic: &str) -> bool {
+    mnemonic.trim_start_matches('v').starts_with("mov") && !is_string(mnemonic)
+}
+
+fn is_string(mnemonic: &str) -> bool {
+    matches!(mnemonic, "movs" | "cmps" | "stos" | "lods" | "scas")
+}
+
+/// Floating-point arithmetic: the packed and scalar suffixes, x87, and fused multiply-add.
+fn is_float(mnemonic: &str) -> bool {
+    let suffixed = ["ss", "sd", "ps", "pd"].iter().any(|s| mnemonic.ends_with(s));
+    let stem = [
+        "add", "sub", "mul", "min", "max", "cmp", "comi", "ucomi", "round", "rcp", "rsqrt", "hadd", "dp",
+        "fma", "fmadd", "fmsub", "fnm",
+    ];
+    (suffixed && stem.iter().any(|s| mnemonic.starts_with(s)))
+        || (mnemonic.starts_with('f')
+            && ["fadd", "fsub", "fmul", "fcom", "fucom", "fist", "fild"]
+                .iter()
+                .any(|s| mnemonic.starts_with(s)))
+        || mnemonic.starts_with("pmul")
+        || mnemonic.starts_with("pmadd")
+}
