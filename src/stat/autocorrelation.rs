@@ -31,8 +31,7 @@ pub struct Independence {
 impl Independence {
     /// The lag, in samples, at which the autocorrelation is farthest from none, and how much it is there.
     pub fn farthest(&self) -> (usize, f64) {
-        let lags = (1..).zip(self.lags.iter().copied());
-        lags.reduce(|most, next| if next.1.abs() > most.1.abs() { next } else { most }).unwrap_or_default()
+        farthest(&self.lags)
     }
 }
 
@@ -65,6 +64,12 @@ pub fn independence(series: &Series, functions: usize) -> Vec<Independence> {
 fn stretches(indicator: &[f64]) -> usize {
     let first = usize::from(indicator.first().is_some_and(|x| *x > 0.5));
     first + indicator.windows(2).filter(|w| w[0] < 0.5 && w[1] > 0.5).count()
+}
+
+/// The lag at which autocorrelations are farthest from none, and how much it is there.
+pub(super) fn farthest(lags: &[f64]) -> (usize, f64) {
+    let lags = (1..).zip(lags.iter().copied());
+    lags.reduce(|most, next| if next.1.abs() > most.1.abs() { next } else { most }).unwrap_or_default()
 }
 
 /// Probability of such autocorrelations of `n` values by chance (Ljung and Box, "On a measure of lack of fit in time series

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::analytical::Predicted;
-use super::autocorrelation::{autocorrelation, ljung_box};
+use super::autocorrelation::{autocorrelation, farthest, ljung_box};
 use super::bootstrap::{Bootstrapped, bootstrap};
 use super::density::{Density, density};
 use super::drift::{Trend, trend};
@@ -149,18 +149,24 @@ fn findings(group: &Group, functions: &[Observed], asked: &Asked) -> Vec<Finding
         }
         let p = sidak::adjusted(of.dependence, tests);
         if p < Kind::FALSE_ALARMS {
-            let first = of.lags.first().copied().unwrap_or(0.0);
+            let like = alike(&of.lags[..of.lags.len().min(TESTED_LAGS)]);
             add(
                 Kind::Autocorrelation,
                 Some(p),
-                format!(
-                    "runs resemble their neighbours (r₁ = {first:.2}): their mean is less sure than it looks"
-                ),
+                format!("runs depend on {like}: their mean is less sure than it looks"),
             );
         }
         spread(of, asked, &mut add);
     }
     found
+}
+
+/// On which others runs with these autocorrelations depend most.
+fn alike(lags: &[f64]) -> String {
+    match farthest(lags) {
+        (0 | 1, r) => format!("their neighbours (r₁ = {r:.2})"),
+        (lag, r) => format!("those {lag} before (r = {r:.2})"),
+    }
 }
 
 /// Outliers, and modes beside the first.

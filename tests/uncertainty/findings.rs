@@ -262,6 +262,17 @@ fn runs_that_drift_or_resemble_their_neighbours_are_found_and_others_rarely() {
         })
         .collect();
     assert_eq!(of(&in_group(vec![slow]), Kind::Autocorrelation), [Some(0)]);
+    // every other run is like the one two before, and not like its neighbours
+    let mut last = [0.0; 2];
+    let paired: Vec<f64> = (0..200)
+        .map(|ix| {
+            last[ix % 2] = 0.8 * last[ix % 2] + noise(&mut rng);
+            800.0 + 20.0 * last[ix % 2]
+        })
+        .collect();
+    let found = in_group(vec![paired]);
+    let told = found.iter().find(|f| f.kind == Kind::Autocorrelation).expect("a dependence");
+    assert!(told.text.starts_with("runs depend on those 2 before (r = 0."), "{}", told.text);
 }
 
 #[test]
