@@ -13,8 +13,6 @@ const LEAST_SHARE: f64 = 2e-4;
 /// … unless it is as many: of a long recording much is in code that has little. With 4, functions are .0158 off instead of .0162
 /// over 44 recordings of up to 50,000 samples, blocks .0487 instead of .0490, for half as much time again.
 const LEAST_SAMPLES: f64 = 10.0;
-/// A block that is expected to have as many has samples.
-const HALF: f64 = 0.5;
 /// Blocks of a way without samples that is kept, at most.
 const SIDE_BLOCKS: usize = 2;
 /// Instructions in one of them, at most.
@@ -30,11 +28,12 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// The weight from which on code is looked at, of an event that has so much in `total` and this `period`.
+    /// The weight from which on code is looked at, of an event that has so much in `total` and this mean `period`; samples of
+    /// some that are recorded at a frequency weigh much less than that.
     pub fn least(self, total: f64, period: f64) -> f64 {
         match self {
             Scope::Noticeable => (LEAST_SHARE * total).min(LEAST_SAMPLES * period),
-            Scope::Sampled => HALF * period,
+            Scope::Sampled => f64::MIN_POSITIVE,
         }
     }
 }
@@ -169,6 +168,13 @@ mod tests {
     use super::*;
     use crate::code::testing::{Bytes, NoStubs};
     use crate::code::{Told, explore};
+
+    #[test]
+    fn what_is_noticeable_is_a_share_of_few_samples_and_a_number_of_many() {
+        let least = |samples: f64| Scope::Noticeable.least(7.0 * samples, 7.0) / 7.0;
+        assert!((least(1000.0) - 0.2).abs() < 1e-12 && (least(1e6) - 10.0).abs() < 1e-12);
+        assert!(Scope::Sampled.least(7e6, 7.0) < 1.0, "less than any sample weighs");
+    }
 
     #[test]
     fn of_what_ends_a_recursion_the_shortest_way_is_kept() {

@@ -24,6 +24,8 @@ use crate::skid::{Circulation, Model, Rates};
 const LEAST_SAMPLES: f64 = 1.0;
 /// Functions with more free branches are not looked at alone: their blocks count as they were sampled.
 const MOST_FREEDOM: usize = 150;
+/// Where every sample counts, a block without one matters if it is expected to have so many.
+const HALF: f64 = 0.5;
 /// Fewer samples of time for each free branch do not decide them.
 const DECIDING: f64 = 10.0;
 /// Least probability that flow conservation of a function alone leaves an arm of the group.
@@ -98,7 +100,7 @@ pub fn prepare(
         solver,
     };
     let enough = match scope {
-        Scope::Sampled => workshop.least,
+        Scope::Sampled => f64::MIN_POSITIVE,
         Scope::Noticeable => LEAST_SAMPLES * first.period,
     };
     let sampled = |g: &Vec<FunctionIx>| g.iter().map(|&f| first.within(f)).sum::<f64>() >= enough;
@@ -194,11 +196,16 @@ impl Workshop<'_> {
         }
         let rates = flow
             .and_then(|z| Circulation::new(region).rates(region, &z, model.total().max(f64::MIN_POSITIVE)));
+        let least = match self.scope {
+            Scope::Sampled => HALF * self.retired[0].period,
+            Scope::Noticeable => 0.0,
+        };
         let cfg = &self.program.functions[f].1.cfg;
         for (b, block) in region.blocks.iter().enumerate() {
             let raw: f64 = model.events[0].weight[block.nodes.clone()].iter().sum();
             let flow = rates.as_ref().map_or(0.0, |r| r.blocks[b] * block.nodes.len() as f64);
-            alone.weight.insert((f, cfg.block_of(region.nodes[block.nodes.start].inst)), raw.max(flow));
+            let weight = if flow > least { raw.max(flow) } else { raw };
+            alone.weight.insert((f, cfg.block_of(region.nodes[block.nodes.start].inst)), weight);
         }
     }
 }
