@@ -76,11 +76,11 @@ fn follow_all(source: &dyn Source, range: Range<u64>, entry: Option<u64>, known:
     let bytes = source.read(range.start, len as usize);
     let mut search = Search {
         source,
-        entered: BTreeSet::from([range.start]),
         range: range.clone(),
         bytes,
         insts: BTreeMap::new(),
         open: Vec::new(),
+        orphans: (0, Vec::new()),
         tables: BTreeMap::new(),
     };
     entry.into_iter().for_each(|entry| search.follow(entry));
@@ -103,10 +103,10 @@ struct Search<'a> {
     range: Range<u64>,
     bytes: Vec<u8>,
     insts: BTreeMap<u64, Inst>,
-    /// Addresses that control reaches from the instruction before them or by a jump, and the function's start.
-    entered: BTreeSet<u64>,
     /// Indirect jumps whose tables were not looked for yet.
     open: Vec<u64>,
+    /// Seen instructions that no known edge enters, as of when there were so many instructions.
+    orphans: (usize, Vec<u64>),
     /// Targets of each indirect jump whose table was read, by the jump's address.
     tables: BTreeMap<u64, Vec<u64>>,
 }
@@ -121,13 +121,7 @@ impl Search<'_> {
             }
             let mut inst = self.decode(address);
             inst.noreturn = Callee::of(&inst).is_some_and(|callee| self.source.noreturn(callee));
-            let next = inst.falls_through().then_some(inst.end());
-            let to = match inst.flow {
-                Flow::Jump(to) | Flow::Branch(to) => Some(to),
-                _ => None,
-            };
-            work.extend(next.into_iter().chain(to));
-            self.entered.extend(next.into_iter().chain(to));
+            work.extend(next(&inst));
             if matches!(inst.flow, Flow::IndirectJump { via: None }) {
                 self.open.push(address);
             }
@@ -161,9 +155,24 @@ impl Search<'_> {
     }
 
     /// Seen instructions that start a run of code which no known edge enters.
-    fn orphans(&self, seen: &[u64]) -> Vec<u64> {
-        seen.iter().copied().filter(|a| !self.entered.contains(a)).collect()
+    fn orphans(&mut self, seen: &[u64]) -> Vec<u64> {
+        if self.orphans.0 != self.insts.len() {
+            let edges = self.insts.values().flat_map(next);
+            let entered: BTreeSet<u64> = edges.chain([self.range.start]).collect();
+            let orphans = seen.iter().copied().filter(|a| !entered.contains(a)).collect();
+            self.orphans = (self.insts.len(), orphans);
+        }
+        self.orphans.1.clone()
     }
+}
+
+/// Where control goes from an instruction, as far as that stands in it: behind it, and to the target of a jump.
+fn next(inst: &Inst) -> impl Iterator<Item = u64> + use<> {
+    let to = match inst.flow {
+        Flow::Jump(to) | Flow::Branch(to) => Some(to),
+        _ => None,
+    };
+    inst.falls_through().then_some(inst.end()).into_iter().chain(to)
 }
 
 /// Stands where a byte does not decode.
