@@ -1,5 +1,7 @@
 //! How long work tells what it has done. The library never prints; the binary draws bars from this.
 
+use rayon::prelude::*;
+
 /// A part of the run that takes long enough to be worth a bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
@@ -23,6 +25,24 @@ pub trait Progress: Sync {
     fn advance(&self, _stage: Stage, _units: u64) {}
     /// `stage` is over.
     fn finish(&self, _stage: Stage) {}
+}
+
+/// Does `work` on all `items` side by side as a `stage` of their number; the results are in their order.
+pub fn each<I: IndexedParallelIterator, R: Send>(
+    progress: &dyn Progress,
+    stage: Stage,
+    items: I,
+    work: impl Fn(I::Item) -> R + Sync + Send,
+) -> Vec<R> {
+    progress.start(stage, items.len() as u64);
+    let one = |item| {
+        let done = work(item);
+        progress.advance(stage, 1);
+        done
+    };
+    let all = items.map(one).collect();
+    progress.finish(stage);
+    all
 }
 
 /// Says nothing.

@@ -1,5 +1,7 @@
 //! What kind of event each is, and so what is wrong with its addresses.
 
+use linux_perf_event_reader::constants::PERF_TYPE_SOFTWARE;
+
 use super::survey::EventCount;
 use crate::perfdata::Attr;
 use crate::report::Class;
@@ -26,8 +28,6 @@ const fn kind(class: Class, causes: Counts, reason: &'static str) -> Kind {
     Kind { class, causes, span: LINE, tells_runs: false, tells_time: false, reason }
 }
 
-/// `PERF_TYPE_SOFTWARE`.
-const SOFTWARE: u32 = 1;
 /// Of a cache.
 const LINE: u64 = 64;
 /// Of memory, which one entry of a TLB stands for.
@@ -53,7 +53,7 @@ pub fn classify(attr: &Attr, count: &EventCount) -> Kind {
         return sampled;
     }
     // without hardware counters `perf record` asks for a clock as precise as can be, and gets it as late as ever
-    let precise_ip = if attr.kind == SOFTWARE { 0 } else { attr.precise_ip };
+    let precise_ip = if attr.kind == PERF_TYPE_SOFTWARE { 0 } else { attr.precise_ip };
     if precise_ip == 0 && count.exact > 0 {
         return kind(
             Exact,
@@ -78,8 +78,8 @@ fn imprecise(attr: &Attr) -> Kind {
     let all = Counts::Instructions;
     match attr.kind {
         0 => hardware(attr.config & 0xff),
-        SOFTWARE if attr.config <= 1 => kind(Time, all, TIME),
-        SOFTWARE => kind(Synchronous, all, "the kernel raises it at the instruction itself"),
+        PERF_TYPE_SOFTWARE if attr.config <= 1 => kind(Time, all, TIME),
+        PERF_TYPE_SOFTWARE => kind(Synchronous, all, "the kernel raises it at the instruction itself"),
         2 => kind(Synchronous, all, "a tracepoint stands where it was placed"),
         5 => kind(Synchronous, all, "a breakpoint stands where it was placed"),
         3 => cache(attr.config),

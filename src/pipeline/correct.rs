@@ -6,6 +6,7 @@ use super::classify::{Kind, classify};
 use super::decoding::at;
 use super::linking;
 use super::located::Located;
+use super::moves::Moving;
 use super::survey::{Cell, CellIx, EventCount, Survey};
 use super::{fit, loops, verdicts};
 use crate::attribute::Share;
@@ -131,9 +132,10 @@ pub fn correct(
     if !solved.answers.is_empty() && active.iter().any(|&e| kinds[e].class != Class::Time) {
         correction.model = Some(verdicts::model(&solved, options, known.cycles.is_some()));
     }
-    desk.plan_all(file, &active, &solved, !evidence.retired.is_empty(), &mut correction);
+    let moving: Vec<Moving> = active.iter().map(|&event| desk.moving(event)).collect();
+    desk.plan_all(file, &active, &moving, &solved, !evidence.retired.is_empty(), &mut correction);
     if scope == Scope::Noticeable {
-        desk.rest(&active, solved.reporting, &settings, &mut correction, progress);
+        desk.rest(&moving, solved.reporting, &settings, &mut correction, progress);
     }
     for &event in &active {
         desk.conclude(event, &solved, &mut correction);
@@ -195,11 +197,11 @@ impl Desk<'_> {
         &self,
         file: &PerfFile,
         active: &[usize],
+        moving: &[Moving],
         solved: &Solved,
         counted: bool,
         correction: &mut Correction,
     ) {
-        let moving: Vec<_> = active.iter().map(|&event| self.moving(event)).collect();
         for answer in &solved.answers {
             let mut told = self.region(file, active, answer);
             if counted {
@@ -208,7 +210,7 @@ impl Desk<'_> {
             }
             correction.regions.push(told);
             let region = self.enter(answer, correction);
-            for (&event, moving) in active.iter().zip(&moving) {
+            for (&event, moving) in active.iter().zip(moving) {
                 correction.warnings.extend(self.step(file, event, answer));
                 self.plan(moving, region, answer, solved, correction);
             }

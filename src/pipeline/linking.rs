@@ -11,7 +11,7 @@ use super::links::Links;
 use super::survey::{CellIx, EventCount, Survey};
 use crate::code::{Flow, Function, Program, Told};
 use crate::image::{ImageId, Images, Location, Svma};
-use crate::progress::{Progress, Stage};
+use crate::progress::{Progress, Stage, each};
 use crate::skid::hot::Scope;
 
 /// A called function without samples of its own is looked at up to this size, bytes.
@@ -96,14 +96,10 @@ fn decode(
     wanted: &BTreeMap<Range, Vec<u64>>,
     progress: &dyn Progress,
 ) -> Vec<(u32, Function)> {
-    progress.start(Stage::Decode, wanted.len() as u64);
-    let one = |(&range, known): (&Range, &Vec<u64>)| {
-        let decoded = (range.0, function(images, range, known));
-        progress.advance(Stage::Decode, 1);
-        decoded
-    };
-    let decoded = wanted.par_iter().map(one).filter(|(_, f)| !f.insts.is_empty()).collect();
-    progress.finish(Stage::Decode);
+    let wanted: Vec<(&Range, &Vec<u64>)> = wanted.iter().collect();
+    let one = |(&range, known): (&Range, &Vec<u64>)| (range.0, function(images, range, known));
+    let mut decoded = each(progress, Stage::Decode, wanted.into_par_iter(), one);
+    decoded.retain(|(_, f)| !f.insts.is_empty());
     decoded
 }
 

@@ -20,7 +20,7 @@ use crate::solve::{Answer, Solved};
 
 /// An event whose samples are to move.
 pub(super) struct Moving {
-    event: AttrIx,
+    pub(super) event: AttrIx,
     /// Probability that a report of time stands two instructions behind the one waited for rather than one.
     second: f64,
 }

@@ -6,6 +6,8 @@
 use super::correct::{Correction, Desk};
 use super::linking;
 use super::located::Located;
+use super::moves::Moving;
+use crate::perfdata::AttrIx;
 use crate::progress::Progress;
 use crate::report::Class;
 use crate::skid::hold::Reporting;
@@ -13,18 +15,18 @@ use crate::skid::hot::Scope;
 use crate::solve::{Evidence, Settings, share_out};
 
 impl Desk<'_> {
-    /// Plans the samples of the `active` events of time that are in no region of `correction`.
+    /// Plans the samples of the events of time among those `moving` that are in no region of `correction`.
     pub(super) fn rest(
         &self,
-        active: &[usize],
+        moving: &[Moving],
         reporting: Reporting,
         settings: &Settings,
         correction: &mut Correction,
         progress: &dyn Progress,
     ) {
-        let active: Vec<usize> =
-            active.iter().copied().filter(|&event| self.kinds[event].class == Class::Time).collect();
-        if active.is_empty() || !reporting.late {
+        let is_time = |event: AttrIx| self.kinds[event.0 as usize].class == Class::Time;
+        let of_time: Vec<&Moving> = moving.iter().filter(|moving| is_time(moving.event)).collect();
+        if of_time.is_empty() || !reporting.late {
             return;
         }
         let solved = &correction.cells;
@@ -32,16 +34,15 @@ impl Desk<'_> {
         let program = linking::link(self.survey, Scope::Sampled, &left, progress);
         let located = Located::new(self.survey, &program, &left);
         let desk = Desk { program: &program, located: &located, ..*self };
-        for event in active {
-            let time = desk.folded(event);
+        for moving in of_time {
+            let time = desk.folded(moving.event.0 as usize);
             if time.weight.is_empty() {
                 continue;
             }
             let evidence = Evidence { retired: Vec::new(), time: Some(time) };
-            let moving = self.moving(event);
             let shared = share_out(&program, &evidence, reporting, settings, progress);
             for answer in &shared.answers {
-                desk.plan(&moving, desk.enter(answer, correction), answer, &shared, correction);
+                desk.plan(moving, desk.enter(answer, correction), answer, &shared, correction);
             }
         }
     }

@@ -9,7 +9,7 @@ use super::conserve::{Conservation, FLOW, TIMED, conserve, unsearched};
 use super::solver::Solver;
 use super::timed::{strain, timed};
 use crate::code::{FunctionIx, Program};
-use crate::progress::{Progress, Stage};
+use crate::progress::{Progress, Stage, each};
 use crate::skid::assemble;
 use crate::skid::circulation::probabilities;
 use crate::skid::classes::Classes;
@@ -106,15 +106,8 @@ pub fn prepare(
     let sampled = |g: &Vec<FunctionIx>| g.iter().map(|&f| first.within(f)).sum::<f64>() >= enough;
     let size = |f: FunctionIx| sampled_instructions(program, first, f);
     let groups: Vec<_> = assemble::groups(program, &load, &size).into_iter().filter(sampled).collect();
-    progress.start(Stage::Flow, groups.len() as u64);
-    let group = |functions| {
-        let group = workshop.group(functions);
-        progress.advance(Stage::Flow, 1);
-        group
-    };
-    let groups = groups.into_par_iter().filter_map(group).collect();
-    progress.finish(Stage::Flow);
-    groups
+    let groups = each(progress, Stage::Flow, groups.into_par_iter(), |functions| workshop.group(functions));
+    groups.into_iter().flatten().collect()
 }
 
 /// Instructions of the blocks of `f` that have samples of `event`.

@@ -12,7 +12,7 @@ use super::posterior::Trust;
 use super::settle::Bench;
 use super::solver::Solver;
 use crate::code::Program;
-use crate::progress::{Progress, Stage};
+use crate::progress::{Progress, Stage, each};
 use crate::skid::Skid;
 use crate::skid::hold::Reporting;
 use crate::skid::reporting::{self, Verdict};
@@ -78,14 +78,7 @@ fn fitting(
     }
     let (reporting, groups) = least_strained(first, seems.others().into_iter().map(under));
     let on = |shape| {
-        progress.start(Stage::Flow, groups.len() as u64);
-        let on = |group: &Group| {
-            let group = group.clone().on(shape);
-            progress.advance(Stage::Flow, 1);
-            group
-        };
-        let groups = groups.par_iter().map(on).collect();
-        progress.finish(Stage::Flow);
+        let groups = each(progress, Stage::Flow, groups.par_iter(), |group| group.clone().on(shape));
         (Reporting { shape, ..reporting }, groups)
     };
     let others: Vec<_> = reporting.shape.others().map(on).collect();

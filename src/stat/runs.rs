@@ -109,7 +109,7 @@ fn one(group: &Group, function: usize, level: f64, asked: &Asked) -> Observed {
         density: density(values, 1.0 / unit),
         outliers: outliers(values, 1.0 / unit),
         order: trend(values),
-        dependence: ljung_box(&lags[..lags.len().min(TESTED_LAGS)], values.len() as f64),
+        dependence: ljung_box(tested(&lags), values.len() as f64),
         lags,
         summary,
     }
@@ -149,7 +149,7 @@ fn findings(group: &Group, functions: &[Observed], asked: &Asked) -> Vec<Finding
         }
         let p = sidak::adjusted(of.dependence, tests);
         if p < Kind::FALSE_ALARMS {
-            let like = alike(&of.lags[..of.lags.len().min(TESTED_LAGS)]);
+            let like = alike(tested(&of.lags));
             add(
                 Kind::Autocorrelation,
                 Some(p),
@@ -159,6 +159,10 @@ fn findings(group: &Group, functions: &[Observed], asked: &Asked) -> Vec<Finding
         spread(of, asked, &mut add);
     }
     found
+}
+
+fn tested(lags: &[f64]) -> &[f64] {
+    &lags[..lags.len().min(TESTED_LAGS)]
 }
 
 /// On which others runs with these autocorrelations depend most.
