@@ -12,6 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 use wholesym::samply_symbols::{SymbolManager, SymbolMap, demangle_any};
 use wholesym::{AddressInfo, FrameDebugInfo, LookupAddress};
 
+use super::binary::Image;
 use super::elf::Elf;
 use super::functions::{FunctionRange, FunctionSource};
 use super::images::Images;
@@ -20,6 +21,9 @@ use super::{ImageId, Location, Svma};
 use files::{Files, Place};
 
 mod files;
+
+/// What samply-symbols calls the entry point, and all code behind it that it knows no other name for.
+const ENTRY: &str = "EntryPoint";
 
 /// What an address belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,16 +94,18 @@ impl Wholesym {
                 list.as_ref()?.at(at.svma.0).map(listed)
             });
         }
-        let function = image.function_at(at.svma).filter(|function| function.name.is_some());
-        if let Some(stub) = function.filter(|function| function.source == FunctionSource::Plt) {
-            return named(stub, Vec::new());
+        let function = image.function_at(at.svma);
+        let named = function.filter(|function| function.name.is_some());
+        if let Some(stub) = named.filter(|function| function.source == FunctionSource::Plt) {
+            return self::named(stub, Vec::new());
         }
-        let info = self.debug_info(images, at);
         let base = image.elf().and_then(|elf| elf.segments().first()).map_or(0, |segment| segment.svma);
-        let Some(function) = function else {
-            return info.map(|info| unnamed(info, base));
-        };
-        named(function, info.and_then(|info| info.frames).unwrap_or_default())
+        let told = self.debug_info(images, at).map(|info| told(info, base));
+        match (named, function) {
+            (Some(function), _) => self::named(function, told.map_or_else(Vec::new, |told| told.frames)),
+            (None, Some(function)) => Some(in_unwind_entry(function, told, base)),
+            (None, None) => told.filter(|told| is_told_here(image, told)),
+        }
     }
 
     fn debug_info(&mut self, images: &Images, at: Location) -> Option<AddressInfo> {
@@ -158,10 +164,9 @@ fn listed((range, name): (&Range<u64>, &str)) -> Symbol {
     }
 }
 
-fn named(function: &FunctionRange, frames: Vec<FrameDebugInfo>) -> Option<Symbol> {
+fn named(function: &FunctionRange, mut frames: Vec<SourceFrame>) -> Option<Symbol> {
     let linker_name = function.name.clone()?;
     let name = demangle(&linker_name);
-    let mut frames: Vec<SourceFrame> = frames.into_iter().map(frame).collect();
     // The debug information's name of the function itself may be another alias, or lack what tells clones apart.
     if let Some(outermost) = frames.last_mut() {
         outermost.function = Some(name.clone());
@@ -176,16 +181,42 @@ fn named(function: &FunctionRange, frames: Vec<FrameDebugInfo>) -> Option<Symbol
     })
 }
 
-fn unnamed(info: AddressInfo, base: u64) -> Symbol {
+/// What wholesym says.
+fn told(info: AddressInfo, base: u64) -> Symbol {
     Symbol {
-        // as samply-symbols calls functions that only an unwind table knows
-        invented: info.symbol.name == format!("fun_{:x}", info.symbol.address),
+        invented: info.symbol.name == invented(info.symbol.address.into()),
         name: info.symbol.name,
         mangled: None,
         start: Svma(base.wrapping_add(info.symbol.address.into())),
         size: info.symbol.size.map(u64::from),
         frames: info.frames.unwrap_or_default().into_iter().map(frame).collect(),
     }
+}
+
+/// An unwind table has no names, but wholesym may read them from a list of its own, of one entry also several. What it says
+/// of an address before is of another function: it lets exported ones reach to the next that it knows.
+fn in_unwind_entry(function: &FunctionRange, told: Option<Symbol>, base: u64) -> Symbol {
+    match told {
+        Some(told) if told.start >= function.start => told,
+        told => Symbol {
+            name: invented(function.start.0.wrapping_sub(base)),
+            invented: true,
+            mangled: None,
+            start: function.start,
+            size: Some(function.end.0 - function.start.0),
+            frames: told.map_or_else(Vec::new, |told| told.frames),
+        },
+    }
+}
+
+/// Whether what wholesym says of code that no function covers is not about one that has ended before.
+fn is_told_here(image: &Image, told: &Symbol) -> bool {
+    told.name != ENTRY && image.function_at(told.start).is_none_or(|known| known.start != told.start)
+}
+
+/// The name that samply-symbols gives to functions that only an unwind table knows.
+fn invented(offset: u64) -> String {
+    format!("fun_{offset:x}")
 }
 
 fn frame(info: FrameDebugInfo) -> SourceFrame {

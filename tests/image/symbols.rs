@@ -37,6 +37,37 @@ fn symbols_have_lines_and_inlined_functions() {
     assert!(inlined.frames[0].file.as_ref().unwrap().ends_with("program.c"));
 }
 
+/// `exported` has a name in a stripped program that exports it, what lies behind it has none.
+const EXPORTING: &str = r#"
+__attribute__((noinline)) int exported(int n) { volatile int m = n; return m * 2; }
+static __attribute__((noinline)) int hidden(int n) { volatile int m = n; return m * 3; }
+__asm__(".text\n.globl bare\n.type bare, @function\nbare: nop\nret\n.size bare, 2\nhole: nop\nret\n");
+int main(int argc, char **argv) { return exported(argc) + hidden(argc); }
+"#;
+
+#[test]
+fn exported_functions_end_where_they_end() {
+    let dir = tempfile::tempdir().unwrap();
+    for place in ["-pie", "-no-pie"] {
+        let file = build(dir.path(), "exporting", EXPORTING, &["-O1", "-rdynamic", place]);
+        let known = ["exported", "hidden", "bare", "main"].map(|name| address_of(&file, name));
+        super::binaries::run("strip", &[file.to_str().unwrap()]);
+        let images = images(&file);
+        let mut names = Wholesym::new().unwrap();
+        let mut name = |svma| {
+            let found = names.lookup(&images, Location { image: ImageId(0), svma: Svma(svma) });
+            found.map(|symbol| (symbol.name.clone(), symbol.invented, symbol.start.0))
+        };
+        let [exported, hidden, bare, main] = known;
+        for (at, its) in [(exported, "exported"), (bare, "bare"), (main, "main")] {
+            assert_eq!(name(at + 1), Some((its.into(), false, at)), "{place}");
+        }
+        let offset = hidden - only(&images).elf().unwrap().segments()[0].svma;
+        assert_eq!(name(hidden + 1), Some((format!("fun_{offset:x}"), true, hidden)), "{place}");
+        assert_eq!(name(bare + 2), None, "{place}: code that nothing names");
+    }
+}
+
 #[test]
 fn names_keep_their_underscores_and_lose_their_mangling() {
     let source = ".text\n.globl _start, _ZN3foo3barEv\n.type _start, @function\n.type _ZN3foo3barEv, @function\n\
