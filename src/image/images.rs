@@ -67,11 +67,20 @@ impl Images {
     }
 
     fn process(&self, map: &Path) -> Option<Listed> {
-        // a program maps its dump so that recordings name it
-        let pid = map.file_stem()?.to_str()?.strip_prefix("perf-")?;
-        let name = format!("/jit-{pid}.dump");
-        let dump = self.images.iter().find(|image| image.path.ends_with(&name));
+        let dump = self.dump(process_of(map)?);
         Some(Listed::Process(map.to_owned(), dump.map(|dump| dump.path.clone().into())))
+    }
+
+    /// What a process dumped of the code that it made; it maps the file so that recordings name it.
+    fn dump(&self, process: &str) -> Option<&Image> {
+        let name = format!("/jit-{process}.dump");
+        self.images.iter().find(|image| image.path.ends_with(&name))
+    }
+
+    /// The path of what the process dumped of its run-time code, of which this image is some.
+    pub fn jit_dump(&self, id: ImageId) -> Option<&str> {
+        let ImageState::Jit { map } = self.get(id).state() else { return None };
+        Some(&self.dump(process_of(map)?)?.path)
     }
 
     /// Reads a list of symbols, if there is one that belongs to the recording.
@@ -141,4 +150,9 @@ impl Images {
             None => (!image.is_memory()).then_some(at.svma.0),
         }
     }
+}
+
+/// Whose `/tmp/perf-PID.map` that is.
+fn process_of(map: &Path) -> Option<&str> {
+    map.file_stem()?.to_str()?.strip_prefix("perf-")
 }

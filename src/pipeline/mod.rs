@@ -14,6 +14,7 @@ mod fold;
 pub mod ibs;
 mod input;
 mod intervals;
+mod jitted;
 pub mod linking;
 mod links;
 mod listings;

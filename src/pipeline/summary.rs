@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::correct::Correction;
 use super::intervals::{fallback, left};
+use super::jitted;
 use super::second::Second;
 use super::survey::Survey;
 use super::tally::{Count, Spot, Tally};
@@ -94,6 +95,7 @@ pub fn report(
     let nameless = nameless(survey, context);
     warnings.extend(correction.warnings.iter().cloned());
     warnings.extend(survey.images.complaints());
+    warnings.extend(jitted::advice(survey, &options.input).filter(|_| options.correct));
     Report {
         version: env!("CARGO_PKG_VERSION").into(),
         corrected: options.correct,

@@ -92,6 +92,9 @@ impl Desk<'_> {
             (Class::Time, _) => "its samples stand on the instructions waited for already".into(),
             _ => kind.reason.into(),
         };
+        if kind.class == Class::Time && solved.assumed {
+            outcome.reason += ", as is usual: these samples alone do not tell";
+        }
         if kind.class == Class::Time && self.known[event].is_some() {
             outcome.reason += "; how far before was measured on such a processor";
         }

@@ -1,8 +1,11 @@
 //! Which address the interrupt reports: that of the instruction waited for, or of the one after it.
 //!
 //! Fit alone can't tell; the code can. Time is spent waiting for slow instructions, so where it stands on the quick ones
-//! right behind them, the address is one late. Where that speaks for both, the solver finds out under which of them the code
-//! runs at its pace. A compare that retires as one with the branch behind it leaves the branch without samples.
+//! right behind them, the address is one late. A place speaks as loud as the standard deviations by which it stands out, not as
+//! its samples: one load of a hot loop that misses would outvote all others. Of 109 recordings whose truth is known (91 of
+//! simulated cores, 18 of a virtual machine's clock), places decide 107 rightly, samples 100; the two left are of a core that
+//! issues in order. Where that speaks for both, the solver finds out under which of them the code runs at its pace. A compare
+//! that retires as one with the branch behind it leaves the branch without samples.
 
 use super::core::Shape;
 use super::folded::Folded;
@@ -14,7 +17,7 @@ use crate::code::{Function, FunctionIx, Inst, Kind, Program, Registers};
 const FUSED: f64 = 0.03;
 /// An instruction is slow beside one that is waited for so many times less.
 const CONTRAST: f64 = 2.0;
-/// A place is waited at where it holds so many times its block's mean.
+/// A place stands out where it holds more than so many times its block's mean.
 const NOTICEABLE: f64 = 1.5;
 /// Weight of a pair whose second uses what the first computes: on a core that issues in order the second is waited for.
 const DEPENDENT: f64 = 0.3;
@@ -26,25 +29,46 @@ const CLOSE: usize = 5;
 const IN_ORDER: f64 = 10.0;
 /// … and this share of all samples.
 const IN_ALL: f64 = 0.05;
+/// Most processors let the instruction that is waited for finish before they take an interrupt.
+const LATE: bool = true;
 /// Less evidence decides nothing.
 const LEAST_EVIDENCE: f64 = 5.0;
 /// Evidence for one that is so many times that for the other leaves no doubt.
-const CLEAR: f64 = 5.0;
+const CLEAR: f64 = 2.5;
 
 /// How a file's interrupts seem to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// How.
     pub reporting: Reporting,
-    /// Some evidence speaks against its lateness: which one makes time fit the code better should decide.
-    pub doubtful: bool,
+    /// How much the code says about lateness.
+    pub certainty: Certainty,
+}
+
+/// How much the code says about lateness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Certainty {
+    /// Next to nothing.
+    Silent,
+    /// Evidence speaks for both: which one makes time fit the code better should decide.
+    Doubtful,
+    /// It shows.
+    Clear,
 }
 
 impl Verdict {
+    /// How they report if nothing else can decide: unless it is clear, as is `known` of the processor, or late, as on most.
+    pub fn likely(self, known: Option<bool>) -> Reporting {
+        let late =
+            if self.certainty == Certainty::Clear { self.reporting.late } else { known.unwrap_or(LATE) };
+        Reporting { late, ..self.reporting }
+    }
+
     /// What it may be instead. Cores that issue in order (Atoms before Silvermont, Knights Corner) do not fuse a compare with its
     /// branch, and what they wait for has not begun when an interrupt comes, so that it is what is reported.
     pub fn others(&self) -> Vec<Reporting> {
-        let Verdict { reporting, doubtful } = *self;
+        let Verdict { reporting, certainty } = *self;
+        let doubtful = certainty == Certainty::Doubtful;
         let flipped = doubtful.then_some(Reporting { late: !reporting.late, ..reporting });
         let in_order = Reporting { late: false, shape: Shape::IN_ORDER, ..reporting };
         flipped.into_iter().chain((!reporting.fused).then_some(in_order)).collect()
@@ -52,14 +76,14 @@ impl Verdict {
 }
 
 /// How the file's interrupts report, from the samples of its `time` event and of all its `events`. Without evidence it is
-/// what is `known` of the processor; or else the address is taken to be late, which it is on most.
+/// what is `known` of the processor; or else late, as on most.
 pub fn decide(program: &Program, time: Option<&Folded>, events: &[&Folded], known: Option<bool>) -> Verdict {
     let seen = time.and_then(|t| is_late(program, t));
-    let late = seen.map(|(late, _)| late).or(known).unwrap_or(true);
+    let late = seen.map(|(late, _)| late).or(known).unwrap_or(LATE);
     let fused = is_fused(program, events);
     let fused_constants = fused && are_constants_fused(program, events);
     let reporting = Reporting { late, fused, fused_constants, shape: Shape::default() };
-    Verdict { reporting, doubtful: seen.is_some_and(|(_, doubtful)| doubtful) }
+    Verdict { reporting, certainty: seen.map_or(Certainty::Silent, |(_, certainty)| certainty) }
 }
 
 /// Whether a node that is the second of a pair is fused with the node before it.
@@ -68,8 +92,8 @@ pub fn fuses(program: &Program, reporting: Reporting, node: &Node) -> bool {
     reporting.fused && before.is_some_and(|b| b.fuses || reporting.fused_constants && b.fuses_constant)
 }
 
-/// Whether addresses are late, and whether that is doubtful; `None` without evidence.
-fn is_late(program: &Program, time: &Folded) -> Option<(bool, bool)> {
+/// Whether addresses are late, and how certain that is; `None` without evidence.
+fn is_late(program: &Program, time: &Folded) -> Option<(bool, Certainty)> {
     let (mut on, mut behind) = (0.0, 0.0);
     for (f, (_, function)) in program.functions.iter().enumerate() {
         let refilled = refilled(function);
@@ -78,14 +102,15 @@ fn is_late(program: &Program, time: &Folded) -> Option<(bool, bool)> {
             let usual = NOTICEABLE * samples.iter().sum::<f64>() / samples.len() as f64;
             for (pair, i) in samples.windows(2).zip(block.first..) {
                 let contrast = contrast(function, i, refilled[b] && i == block.first);
-                on += contrast * (pair[0] - usual).max(0.0);
-                behind += contrast * (pair[1] - usual).max(0.0);
+                on += contrast * (pair[0] - usual).max(0.0).sqrt();
+                behind += contrast * (pair[1] - usual).max(0.0).sqrt();
             }
         }
     }
     (on + behind >= LEAST_EVIDENCE).then(|| {
         let in_order = waits_at_uses(program, time);
-        (behind > on && !in_order, on.max(behind) < CLEAR * on.min(behind) && !in_order)
+        let doubtful = on.max(behind) < CLEAR * on.min(behind) && !in_order;
+        (behind > on && !in_order, if doubtful { Certainty::Doubtful } else { Certainty::Clear })
     })
 }
 
@@ -234,12 +259,36 @@ mod tests {
     fn what_fuses_does_not_issue_in_order() {
         let fused = Reporting { late: true, fused: true, ..Reporting::default() };
         let apart = Reporting { fused: false, ..fused };
-        let of = |reporting, doubtful| Verdict { reporting, doubtful }.others();
-        assert_eq!(of(fused, false), []);
-        assert_eq!(of(fused, true), [Reporting { late: false, ..fused }]);
+        let of = |reporting, certainty| Verdict { reporting, certainty }.others();
+        let (clear, doubtful) = (Certainty::Clear, Certainty::Doubtful);
+        assert_eq!(of(fused, clear), []);
+        assert_eq!(of(fused, doubtful), [Reporting { late: false, ..fused }]);
         let in_order = Reporting { late: false, shape: Shape::IN_ORDER, ..apart };
-        assert_eq!(of(apart, false), [in_order]);
-        assert_eq!(of(apart, true), [Reporting { late: false, ..apart }, in_order]);
+        assert_eq!(of(apart, clear), [in_order]);
+        assert_eq!(of(apart, doubtful), [Reporting { late: false, ..apart }, in_order]);
+    }
+
+    #[test]
+    fn many_places_outvote_the_samples_of_one() {
+        // sixteen times: mov (%rsi),%rdi; mov %r9,%r11; mov %r9,%r10; mov %r9,%r10; jmp to what is next; then ret
+        let turn = [0x48, 0x8b, 0x3e, 0x4d, 0x89, 0xcb, 0x4d, 0x89, 0xca, 0x4d, 0x89, 0xca, 0xeb, 0x00];
+        let mut code = turn.repeat(16);
+        code.push(0xc3);
+        let mut samples = [1.0, 20.0, 1.0, 1.0, 1.0].repeat(15);
+        samples.extend([900.0, 20.0, 1.0, 1.0, 1.0, 1.0]);
+        assert!(decided(&code, &samples).late);
+    }
+
+    #[test]
+    fn what_the_code_does_not_show_is_as_on_most() {
+        let sees = |late, certainty| {
+            let reporting = Reporting { late, ..Reporting::default() };
+            [None, Some(true), Some(false)].map(|known| Verdict { reporting, certainty }.likely(known).late)
+        };
+        assert_eq!(sees(false, Certainty::Clear), [false; 3]);
+        for certainty in [Certainty::Silent, Certainty::Doubtful] {
+            assert_eq!(sees(false, certainty), [true, true, false]);
+        }
     }
 
     #[test]

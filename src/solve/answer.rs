@@ -106,6 +106,8 @@ pub struct Solved {
     pub skid: Skid,
     /// Which address is reported.
     pub reporting: Reporting,
+    /// Neither the code nor a measurement tells whether it is late.
+    pub assumed: bool,
 }
 
 /// 90 % of `draws`, and the answer itself, and what counting samples leaves open. Fewer executions of a block than one of its

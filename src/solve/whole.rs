@@ -15,7 +15,7 @@ use crate::code::Program;
 use crate::progress::{Progress, Stage, each};
 use crate::skid::Skid;
 use crate::skid::hold::Reporting;
-use crate::skid::reporting::{self, Verdict};
+use crate::skid::reporting::{self, Certainty, Verdict};
 
 /// How strongly each kind of evidence speaks.
 pub const TRUST: Trust = Trust { dispersion: 4.0, spread: 0.4, prior: 1.0 };
@@ -34,11 +34,13 @@ pub fn solve(program: &Program, evidence: &Evidence, settings: &Settings, progre
     };
     let seems = reporting::decide(program, late, &events, settings.known.late);
     if evidence.retired.is_empty() {
-        return share_out(program, evidence, seems.reporting, settings, progress);
+        let known = settings.known.late;
+        let assumed = seems.certainty != Certainty::Clear && known.is_none();
+        return Solved { assumed, ..share_out(program, evidence, seems.likely(known), settings, progress) };
     }
     let (reporting, groups) = fitting(program, evidence, seems, settings.solver, progress);
     let (skid, answers) = solve_all(&groups, settings, progress);
-    Solved { answers, skid, reporting }
+    Solved { answers, skid, reporting, assumed: false }
 }
 
 /// The answer to time alone, which tells where cycles went: how often anything ran is only wanted to share them out where ways
@@ -52,7 +54,8 @@ pub fn share_out(
 ) -> Solved {
     let groups = prepare(program, evidence, reporting, Solver::Flow, progress);
     let (skid, _) = pool::pool(&[], settings.skid, settings.known.cycles, TRUST);
-    Solved { answers: groups.into_par_iter().map(|group| ways(&group)).collect(), skid, reporting }
+    let answers = groups.into_par_iter().map(|group| ways(&group)).collect();
+    Solved { answers, skid, reporting, assumed: false }
 }
 
 /// The groups, under the reporting that it `seems` to be; or of those that it may be as well, and then of the cores that may
