@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use object::{Object, ObjectSegment};
+use object::{Object, ObjectSegment, ObjectSymbol};
 use skidconv::perfdata::{PerfFile, Sideband};
 use tool::{compile, folder, record, run, skidconv, text};
 
@@ -59,12 +59,21 @@ fn division(program: &Path, function: &str) -> [u64; 2] {
     assert_eq!(found.len(), 1, "one division in {listing}");
     let bytes = std::fs::read(program).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
-    let offset = |address: u64| {
-        let around = |s: &object::Segment<'_, '_>| (s.address()..s.address() + s.size()).contains(&address);
-        let segment = file.segments().find(around).unwrap();
-        address - segment.address() + segment.file_range().0
-    };
-    [found[0], found[0] + 1].map(|n| offset(lines[n].0))
+    [found[0], found[0] + 1].map(|n| offset(&file, lines[n].0))
+}
+
+fn offset(file: &object::File<'_>, address: u64) -> u64 {
+    let around = |s: &object::Segment<'_, '_>| (s.address()..s.address() + s.size()).contains(&address);
+    let segment = file.segments().find(around).unwrap();
+    address - segment.address() + segment.file_range().0
+}
+
+/// The file offset of a symbol, and its size.
+fn place(program: &Path, name: &str) -> (u64, u64) {
+    let bytes = std::fs::read(program).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let symbol = file.symbol_by_name(name).unwrap();
+    (offset(&file, symbol.address()), symbol.size())
 }
 
 fn fix(folder: &Path, data: &Path) -> PathBuf {
@@ -137,8 +146,8 @@ _start:
 1:  mov %esi, %eax
     xor %edx, %edx
     divl %ecx
-    add %eax, %edi
     add $3, %edi
+    add %eax, %edi
     dec %esi
     jnz 1b
     mov $1, %eax
@@ -158,6 +167,78 @@ fn a_division_in_a_32_bit_program_gets_back_its_time() {
         Ok(status) if status.success() => assert_given_back(&folder, CLOCK, &program, &[], "_start"),
         _ => eprintln!("skipped: the kernel runs no 32-bit programs"),
     }
+}
+
+/// Loops in which one instruction is waited for, marked `!`: nothing else of them takes longer than a cycle.
+const LOOPS: [(&str, u32, &str); 9] = [
+    ("divide", 20, "mov %rsi, %rax; mov $1, %edx; !divq %rcx"),
+    ("signed_divide", 20, "mov %rsi, %rax; cqto; !idivq %rcx"),
+    ("narrow_divide", 20, "mov %esi, %eax; xor %edx, %edx; !divl %ecx"),
+    ("root", 20, "!sqrtsd %xmm0, %xmm1"),
+    ("quotient", 20, "!divsd %xmm0, %xmm1"),
+    ("product", 60, "!imul %rcx, %rdi"),
+    ("locked", 10, "!lock incl -64(%rsp)"),
+    ("chased", 2, "!mov (%r15), %r15"),
+    ("string", 3, "lea -512(%rsp), %rdi; mov $16, %ecx; !rep stosq"),
+];
+
+/// A program of these loops, and the numbers of their marked instructions, which have labels of their own.
+fn loops() -> String {
+    let mut text = ".bss\n.balign 4096\ncells: .space 0x4000000\n.text\n.globl _start\n".to_owned();
+    for (name, millions, body) in LOOPS {
+        text += &format!(".type {name}, @function\n{name}: mov ${millions}000000, %rsi\n.balign 64\n1:\n");
+        for line in body.split("; ") {
+            text += &line.replace('!', &format!("{name}_waited: "));
+            text += "\n";
+        }
+        text += "nop\nnop\nmov %rdx, %r8\nmov %r8, %r9\nnop\ndec %rsi\njnz 1b\nret\n";
+        text += &format!(".size {name}, . - {name}\n");
+    }
+    // cells a line apart that lead to one another in no order that a processor foresees
+    text += ".type _start, @function\n_start: lea cells(%rip), %r15\nxor %eax, %eax\nmov $0x100000, %edx\n\
+             1: lea 389017(%rax), %ecx\nand $0xfffff, %ecx\nshl $6, %rax\nmov %rcx, %rbx\nshl $6, %rbx\nadd %r15, %rbx\n\
+             mov %rbx, (%r15,%rax)\nmov %ecx, %eax\ndec %edx\njnz 1b\nfld1\nmov $7, %edi\n";
+    for (name, ..) in LOOPS {
+        text += &format!("mov $7, %ecx\ncall {name}\n");
+    }
+    text + "mov $60, %eax\nxor %edi, %edi\nsyscall\n.size _start, . - _start\n"
+}
+
+/// Samples on the instruction that each loop waits for, and in all of the loop.
+fn waits(program: &Path, data: &Path) -> Vec<(f64, f64)> {
+    let at = at(data, "waits");
+    let of = |name: &str| {
+        let ((start, size), (waited, _)) = (place(program, name), place(program, &format!("{name}_waited")));
+        let inside = at.iter().filter(|(offset, _)| (start..start + size).contains(offset));
+        (at.get(&waited).copied().unwrap_or(0) as f64, inside.map(|(_, n)| *n as f64).sum())
+    };
+    LOOPS.iter().map(|(name, ..)| of(name)).collect()
+}
+
+#[test]
+fn what_is_waited_for_gets_its_time_whatever_it_is() {
+    let folder = folder("waits");
+    let (source, program) = (folder.join("waits.s"), folder.join("waits"));
+    std::fs::write(&source, loops()).unwrap();
+    run("cc", &["-nostdlib", "-static", "-no-pie", "-o", text(&program), text(&source)]);
+    let data = folder.join("perf.data");
+    let mut before = Vec::new();
+    for _ in 0..TRIES {
+        if record(&data, &["-e", BY_DEFAULT, "-F", "2999", "--", text(&program)]).is_none() {
+            return;
+        }
+        before = waits(&program, &data);
+        if before.iter().all(|(_, all)| *all > 20.0) {
+            break;
+        }
+    }
+    let after = waits(&program, &fix(&folder, &data));
+    for (((name, ..), before), after) in LOOPS.iter().zip(&before).zip(&after) {
+        eprintln!("{name}: what is waited for has {} before, {} after, of {}", before.0, after.0, after.1);
+    }
+    let right = |loops: &[(f64, f64)]| loops.iter().map(|l| l.0).sum::<f64>();
+    let all: f64 = after.iter().map(|l| l.1).sum();
+    assert!(all > ENOUGH && right(&after) > right(&before).max(0.85 * all), "{before:?} {after:?}");
 }
 
 /// A program with two threads, a fork, and a program executed by the child.

@@ -77,7 +77,7 @@ pub fn by_waiting(
         each_step(region, rates, |from, to, flow| {
             // a fused pair retires as one: nothing is reported between the two
             if flow > 0.0 && leader(to) == to {
-                add(&mut coupling[to], leader(from), flow);
+                add(&mut coupling[to], reporting.waited(region, from, to), flow);
             }
         });
         coupling = weighed(region, &coupling, &leader, second, reported);

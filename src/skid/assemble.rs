@@ -66,7 +66,11 @@ pub fn model(
     };
     let kept = |f: FunctionIx, b: usize| keep(f, b) && runs(f, b);
     let mut region = Region::fed(program, classes, functions, &kept, &fed);
-    region.nodes.iter_mut().for_each(|n| n.fused &= reporting::fuses(program, reporting, n));
+    let seen = time.unwrap_or(&retired[0]);
+    for node in &mut region.nodes {
+        node.fused &= reporting::fuses(program, reporting, node);
+        node.stays &= reporting::stays(program, seen, node);
+    }
     let events = retired.iter().map(|e| observation(&region, e)).collect();
     let time = time.map(|t| TimeSamples { cycles: t.at(&region), period: t.period, exact: t.exact });
     let ideal = vec![1.0 / f64::from(reporting.shape.width); region.nodes.len()];

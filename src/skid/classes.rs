@@ -58,6 +58,7 @@ impl Classes {
             latency,
             fused,
             fed: false,
+            stays: inst.kind == Kind::String,
             chosen: false,
             operands: Operands::of(inst),
             transfers,

@@ -28,6 +28,13 @@ impl Reporting {
     pub fn leader(self, region: &Region, i: usize) -> usize {
         if self.fused && region.nodes[i].fused { i.saturating_sub(1) } else { i }
     }
+
+    /// The node that was waited for where `to` is reported late and `from` ran before it. A string is interrupted between its
+    /// elements. Of two instructions that it makes one operation of ([`Inst::joins`](crate::code::Inst::joins)), Zen 4 reports
+    /// waits on the second.
+    pub fn waited(self, region: &Region, from: usize, to: usize) -> usize {
+        if region.nodes[to].stays { to } else { self.leader(region, from) }
+    }
 }
 
 /// Head times.

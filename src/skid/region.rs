@@ -31,6 +31,8 @@ pub struct Node {
     pub latency: f64,
     /// It is the second of a pair that may be fused with the node before it.
     pub fused: bool,
+    /// Waits for it may be reported on it even by late interrupts ([`Reporting::waited`](super::hold::Reporting::waited)).
+    pub stays: bool,
     /// It is the first behind a choice of ways, where a wrong guess is paid for.
     pub chosen: bool,
     /// It reads what a load before it in its block read.

@@ -92,6 +92,15 @@ pub fn fuses(program: &Program, reporting: Reporting, node: &Node) -> bool {
     reporting.fused && before.is_some_and(|b| b.fuses || reporting.fused_constants && b.fuses_constant)
 }
 
+/// Whether samples on a node that may be reported where it is waited for itself are such ones: of a string they are, of the second
+/// of two instructions that may be one operation if it has more than what is behind it. A core that makes two of them waits
+/// for the first one cycle at most.
+pub fn stays(program: &Program, seen: &Folded, node: &Node) -> bool {
+    let samples = |inst| seen.samples_at(node.function, inst);
+    program.functions[node.function].1.insts[node.inst].kind == Kind::String
+        || samples(node.inst) > samples(node.inst + 1)
+}
+
 /// Whether addresses are late, and how certain that is; `None` without evidence.
 fn is_late(program: &Program, time: &Folded) -> Option<(bool, Certainty)> {
     let (mut on, mut behind) = (0.0, 0.0);
@@ -124,9 +133,11 @@ fn waits_at_uses(program: &Program, time: &Folded) -> bool {
             for i in block.first..block.end.saturating_sub(2) {
                 let result = Registers(insts[i].writes.0 & !Registers::STACK.0);
                 let uses = |&j: &usize| !result.and(insts[j].reads).is_empty();
-                let user = (i + 1..block.end).find(uses).filter(|&j| j > i + 1);
+                // the second of two that a core may have made one of is right behind as well: on a Zen 4 it has the samples
+                let next = if insts[i + 2].changes_copy(&insts[i + 1]) { i + 2 } else { i + 1 };
+                let user = (i + 1..block.end).find(uses).filter(|&j| j > next);
                 if let Some(user) = user.filter(|_| wait(&insts[i], false) >= 1.0) {
-                    behind += time.samples_at(f, i + 1);
+                    behind += (i + 1..=next).map(|j| time.samples_at(f, j)).sum::<f64>();
                     used += time.samples_at(f, user);
                 }
             }
@@ -156,7 +167,9 @@ fn contrast(function: &Function, i: usize, refilled: bool) -> f64 {
     let (first, second) = (&function.insts[i], &function.insts[i + 1]);
     let refill = if refilled { REFILL } else { 0.0 };
     let (slow, quick) = (wait(first, false) + refill, wait(second, first.fuses));
-    if first.fuses || slow < 1.0 || slow < CONTRAST * quick {
+    // these are reported on themselves where everything else is late
+    let stays = first.kind == Kind::String || i > 0 && first.joins(&function.insts[i - 1]);
+    if first.fuses || stays || slow < 1.0 || slow < CONTRAST * quick {
         return 0.0;
     }
     let stops = refilled || matches!(first.kind, Kind::Divide | Kind::FloatDivide);

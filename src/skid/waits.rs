@@ -47,18 +47,18 @@ struct Way {
 impl Waits {
     /// Sorts what is `reported` per node of `region`.
     pub fn new(region: &Region, reported: &[f64], reporting: Reporting) -> Waits {
-        let leader = |i| reporting.leader(region, i);
         let mut ways = Vec::new();
         for node in (0..region.nodes.len()).filter(|_| reporting.late) {
             let steps = region.steps_of(node).iter().zip(region.starts[node]..);
-            ways.extend(steps.map(|(s, step)| Way { node, waited: leader(node), to: s.to, step }));
+            let waited = |to| reporting.waited(region, node, to);
+            ways.extend(steps.map(|(s, step)| Way { node, waited: waited(s.to), to: s.to, step }));
         }
         let mut came: Vec<(usize, usize)> = vec![(0, 0); reported.len()];
         ways.iter().for_each(|way| came[way.to] = (came[way.to].0 + 1, way.waited));
         let mut sure = vec![0.0; reported.len()];
         for (i, reported) in reported.iter().enumerate().filter(|(i, _)| came[*i].0 < 2) {
             let (ways, from) = came[i];
-            sure[if ways == 1 { from } else { leader(i) }] += reported;
+            sure[if ways == 1 { from } else { reporting.leader(region, i) }] += reported;
         }
         ways.retain(|way| came[way.to].0 > 1 && reported[way.to] > 0.0);
         Waits { reported: reported.to_vec(), sure, ways }
@@ -127,5 +127,28 @@ mod tests {
         let on_it =
             Waits::new(&region, &reported, Reporting { late: false, ..reporting }).at(&region, &rates);
         assert_eq!(on_it, reported);
+    }
+
+    #[test]
+    fn what_is_reported_on_a_string_or_the_second_of_one_operation_was_waited_for_there() {
+        // 0: mov %rsi,%rax; 3: cqo; 5: idiv %rcx; 8: rep stos; b: add %rax,%r8; e: dec %edi; 10: jne 0; 12: ret
+        let code = [
+            0x48, 0x89, 0xf0, 0x48, 0x99, 0x48, 0xf7, 0xf9, 0xf3, 0x48, 0xab, 0x49, 0x01, 0xc0, 0xff, 0xcf,
+            0x75, 0xee, 0xc3,
+        ];
+        let function = explore(&Bytes(0, code.to_vec()), 0..code.len() as u64, &[]);
+        let program = Program::link(vec![(0, function)], &NoStubs, &crate::code::Told::default());
+        let region = Region::build(&program, &Classes::of(&program), &[0], &|_, _| true);
+        let rates = Circulation::new(&region).rates(&region, &[3.0], 1e6).expect("a flow");
+        let (mut reported, mut waited) = ([0.0; 8], [0.0; 8]);
+        let [cqo, idiv, stos, add, dec] = [1, 2, 3, 4, 5];
+        for (report, cause, time) in
+            [(cqo, 0, 5.0), (idiv, idiv, 90.0), (stos, stos, 70.0), (add, stos, 7.0), (dec, add, 3.0)]
+        {
+            reported[report] += time;
+            waited[cause] += time;
+        }
+        let late = Reporting { late: true, ..Reporting::default() };
+        assert_eq!(Waits::new(&region, &reported, late).at(&region, &rates), waited);
     }
 }

@@ -181,7 +181,17 @@ fn run_time_code_has_the_names_of_its_map_and_of_its_dump() {
     };
     outputs.assert_named(&spin(&outputs));
     outputs.assert_named_by_perf(&spin(&outputs));
+    assert!(outputs.text("report.json").contains("perf inject --jit"), "what would help");
     node("--perf-prof", "dump.data").unwrap();
     let outputs = Outputs::of(&folder, "dump.data", &[]);
     outputs.assert_named(&spin(&outputs));
+    assert!(!outputs.moved().contains(&spin(&outputs)), "its code is in no file");
+    let [from, to] = ["dump.data", "injected.data"].map(|data| folder.join(data));
+    let cache = folder.join("cache");
+    let inject = ["--buildid-dir", text(&cache), "inject", "--jit", "-i", text(&from), "-o", text(&to)];
+    let injected = tool::perf(&inject);
+    assert_eq!(injected.code, Some(0), "{}", injected.err);
+    let outputs = Outputs::of(&folder, "injected.data", &[]);
+    outputs.assert_named(&spin(&outputs));
+    assert!(outputs.moved().contains(&spin(&outputs)), "now it is in one");
 }

@@ -98,7 +98,7 @@ impl Outputs {
     }
 
     /// Symbols of instructions that have fewer or more samples than before.
-    fn moved(&self) -> BTreeSet<String> {
+    pub fn moved(&self) -> BTreeSet<String> {
         let csv = self.text("csv");
         let rows = csv::Reader::from_reader(csv.as_bytes()).into_records().map(Result::unwrap);
         rows.filter(|row| row[6] != row[8]).map(|row| row[3].to_owned()).collect()

@@ -48,6 +48,24 @@ fn a_compare_of_memory_with_a_constant_does_not_fuse_everywhere() {
 }
 
 #[test]
+fn a_division_joins_what_widens_its_dividend_and_a_multiplication_what_copies_its_factor() {
+    let joins = |first: &[u8], second: &[u8]| {
+        let before = long(first);
+        let after = Inst { address: before.end(), ..long(second) };
+        after.joins(&before)
+    };
+    let (cqo, clear, other) = (&[0x48, 0x99][..], &[0x31, 0xd2][..], &[0x31, 0xc9][..]);
+    let (idiv, of_memory) = (&[0x48, 0xf7, 0xf9][..], &[0x48, 0xf7, 0x39][..]);
+    assert!(joins(cqo, idiv) && joins(clear, idiv), "cqo; xor %edx,%edx");
+    assert!(!joins(other, idiv) && !joins(cqo, of_memory) && !joins(cqo, &[0x90]));
+    let (copy, load) = (&[0x49, 0x89, 0xfa][..], &[0x4c, 0x8b, 0x17][..]);
+    assert!(joins(copy, &[0x4c, 0x0f, 0xaf, 0xd1]), "mov %rdi,%r10; imul %rcx,%r10");
+    assert!(!joins(copy, &[0x48, 0x0f, 0xaf, 0xf9]), "imul %rcx,%rdi");
+    assert!(!joins(load, &[0x4c, 0x0f, 0xaf, 0xd1]), "mov (%rdi),%r10");
+    assert!(!joins(copy, &[0x49, 0xf7, 0xe2]), "mul %r10 makes two registers");
+}
+
+#[test]
 fn kinds_follow_the_mnemonic() {
     assert_eq!(long(&[0x48, 0xf7, 0xf9]).kind, Kind::Divide);
     assert_eq!(long(&[0xf2, 0x0f, 0x5e, 0xc1]).kind, Kind::FloatDivide);

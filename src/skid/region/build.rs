@@ -71,6 +71,7 @@ impl Region {
                 let mut node = classes.node(program, f, inst, self.blocks.len(), fused);
                 let (reads, writes) = (function.insts[inst].reads.0, function.insts[inst].writes.0);
                 node.fed = reads & loaded != 0;
+                node.stays |= inst > block.first && function.insts[inst].joins(&function.insts[inst - 1]);
                 loaded = if node.loads { loaded | writes } else { loaded & !writes };
                 self.nodes.push(node);
             }
