@@ -135,7 +135,7 @@ pub fn correct(
     let moving: Vec<Moving> = active.iter().map(|&event| desk.moving(event)).collect();
     desk.plan_all(file, &active, &moving, &solved, !evidence.retired.is_empty(), &mut correction);
     if scope == Scope::Noticeable {
-        desk.rest(&moving, solved.reporting, &settings, &mut correction, progress);
+        desk.rest(&moving, solved.shown, &settings, &mut correction, progress);
     }
     for &event in &active {
         desk.conclude(event, &solved, &mut correction);

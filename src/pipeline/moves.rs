@@ -98,7 +98,7 @@ impl Desk<'_> {
         let mut reported = vec![0.0; region.nodes.len()];
         rows.iter().for_each(|r| reported[r.node] += r.weight);
         if kind.class == Class::Time {
-            let coupling = by_waiting(region, &answer.rates, solved.reporting, moving.second, &reported);
+            let coupling = by_waiting(region, &answer.rates, solved.shown, moving.second, &reported);
             return (coupling, None);
         }
         if kind.class == Class::Occurrence {

@@ -86,7 +86,7 @@ impl Desk<'_> {
         };
         outcome.reason = match (kind.class, verdicts.is_empty()) {
             (_, true) => UNREAD.into(),
-            (Class::Time, _) if solved.reporting.late => {
+            (Class::Time, _) if solved.shown.late => {
                 "each sample is given to the instruction waited for, one before".into()
             }
             (Class::Time, _) => "its samples stand on the instructions waited for already".into(),

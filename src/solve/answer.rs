@@ -104,8 +104,10 @@ pub struct Solved {
     pub answers: Vec<Answer>,
     /// The skid, pooled over all groups.
     pub skid: Skid,
-    /// Which address is reported.
+    /// Which address is reported, as far as executions depend on it: under which the code runs at its pace.
     pub reporting: Reporting,
+    /// Which address reports of time have, by the places where they stand.
+    pub shown: Reporting,
     /// Neither the code nor a measurement tells whether it is late.
     pub assumed: bool,
 }
