@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::classes::Classes;
 use super::folded::Folded;
+use super::fusion;
 use super::hold::{Reporting, TimeSamples};
 use super::likelihood::{Model, Observation};
 use super::region::Region;
-use super::reporting;
 use super::shares::shared;
 use crate::code::{CallSite, FunctionIx, Program};
 
@@ -68,8 +68,8 @@ pub fn model(
     let mut region = Region::fed(program, classes, functions, &kept, &fed);
     let seen = time.unwrap_or(&retired[0]);
     for node in &mut region.nodes {
-        node.fused &= reporting::fuses(program, reporting, node);
-        node.stays &= reporting::stays(program, seen, node);
+        node.fused &= fusion::fuses(program, reporting, node);
+        node.stays &= fusion::stays(program, seen, node);
     }
     let events = retired.iter().map(|e| observation(&region, e)).collect();
     let time = time.map(|t| TimeSamples { cycles: t.at(&region), period: t.period, exact: t.exact });

@@ -15,6 +15,7 @@ pub mod classes;
 mod components;
 pub mod core;
 pub mod folded;
+pub mod fusion;
 pub mod guesses;
 pub mod hold;
 pub mod hot;

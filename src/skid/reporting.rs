@@ -4,17 +4,15 @@
 //! right behind them, the address is one late. A place speaks as loud as the standard deviations by which it stands out, not as
 //! its samples: one load of a hot loop that misses would outvote all others. Of 109 recordings whose truth is known (91 of
 //! simulated cores, 18 of a virtual machine's clock), places decide 107 rightly, samples 100; the two left are of a core that
-//! issues in order. Where that speaks for both, the solver finds out under which of them the code runs at its pace. A compare
-//! that retires as one with the branch behind it leaves the branch without samples.
+//! issues in order. Where that speaks for both, the solver finds out under which of them the code runs at its pace. It knows
+//! nothing of what retires as one ([`fusion`]).
 
 use super::core::Shape;
 use super::folded::Folded;
+use super::fusion;
 use super::hold::Reporting;
-use super::region::Node;
-use crate::code::{Function, FunctionIx, Inst, Kind, Program, Registers};
+use crate::code::{Function, Inst, Kind, Program, Registers};
 
-/// Fused branches hold less than this share of their pair's samples.
-const FUSED: f64 = 0.03;
 /// An instruction is slow beside one that is waited for so many times less.
 const CONTRAST: f64 = 2.0;
 /// A place stands out where it holds more than so many times its block's mean.
@@ -32,7 +30,7 @@ const IN_ALL: f64 = 0.05;
 /// Most processors let the instruction that is waited for finish before they take an interrupt.
 const LATE: bool = true;
 /// Less evidence decides nothing.
-const LEAST_EVIDENCE: f64 = 5.0;
+pub(super) const LEAST_EVIDENCE: f64 = 5.0;
 /// Evidence for one that is so many times that for the other leaves no doubt.
 const CLEAR: f64 = 2.5;
 
@@ -80,25 +78,10 @@ impl Verdict {
 pub fn decide(program: &Program, time: Option<&Folded>, events: &[&Folded], known: Option<bool>) -> Verdict {
     let seen = time.and_then(|t| is_late(program, t));
     let late = seen.map(|(late, _)| late).or(known).unwrap_or(LATE);
-    let fused = is_fused(program, events);
-    let fused_constants = fused && are_constants_fused(program, events);
+    let fused = fusion::is_fused(program, events);
+    let fused_constants = fused && fusion::are_constants_fused(program, events);
     let reporting = Reporting { late, fused, fused_constants, shape: Shape::default() };
     Verdict { reporting, certainty: seen.map_or(Certainty::Silent, |(_, certainty)| certainty) }
-}
-
-/// Whether a node that is the second of a pair is fused with the node before it.
-pub fn fuses(program: &Program, reporting: Reporting, node: &Node) -> bool {
-    let before = node.inst.checked_sub(1).map(|i| &program.functions[node.function].1.insts[i]);
-    reporting.fused && before.is_some_and(|b| b.fuses || reporting.fused_constants && b.fuses_constant)
-}
-
-/// Whether samples on a node that may be reported where it is waited for itself are such ones: of a string they are, of the second
-/// of two instructions that may be one operation if it has more than what is behind it. A core that makes two of them waits
-/// for the first one cycle at most.
-pub fn stays(program: &Program, seen: &Folded, node: &Node) -> bool {
-    let samples = |inst| seen.samples_at(node.function, inst);
-    program.functions[node.function].1.insts[node.inst].kind == Kind::String
-        || samples(node.inst) > samples(node.inst + 1)
 }
 
 /// Whether addresses are late, and how certain that is; `None` without evidence.
@@ -186,43 +169,6 @@ fn wait(inst: &Inst, fused: bool) -> f64 {
         Kind::Move | Kind::Call | Kind::Return => 0.25 + load,
         kind => (0.2 + 0.3 * kind.latency()).min(6.0) + load,
     }
-}
-
-fn is_fused(program: &Program, events: &[&Folded]) -> bool {
-    let (mut first, mut second) = (0.0, 0.0);
-    for (f, i) in pairs(program, |inst| inst.fuses) {
-        first += samples(events, f, i);
-        second += samples(events, f, i + 1);
-    }
-    second <= FUSED * (first + second)
-}
-
-/// A compare that loads is waited for: were it reported on its own, as the instruction before the next, the branch would have
-/// its samples; as one with the branch it is reported behind both.
-fn are_constants_fused(program: &Program, events: &[&Folded]) -> bool {
-    let (mut second, mut around) = (0.0, 0.0);
-    for (f, i) in pairs(program, |inst| inst.fuses_constant) {
-        let cfg = &program.functions[f].1.cfg;
-        let behind = cfg.successors(cfg.block_of(i + 1)).map(|e| cfg.blocks[e.to].first);
-        second += samples(events, f, i + 1);
-        around += samples(events, f, i) + behind.map(|b| samples(events, f, b)).sum::<f64>();
-    }
-    second + around >= LEAST_EVIDENCE && second <= FUSED * (second + around)
-}
-
-fn samples(events: &[&Folded], f: FunctionIx, i: usize) -> f64 {
-    events.iter().map(|e| e.samples_at(f, i)).sum()
-}
-
-/// Compares of this form with a conditional branch behind them in their block.
-fn pairs(program: &Program, form: impl Fn(&Inst) -> bool) -> Vec<(FunctionIx, usize)> {
-    let mut found = Vec::new();
-    for (f, (_, function)) in program.functions.iter().enumerate() {
-        let inside = function.cfg.blocks.iter().flat_map(|b| b.first..b.end.saturating_sub(1));
-        let insts = &function.insts;
-        found.extend(inside.filter(|&i| form(&insts[i]) && insts[i + 1].is_conditional()).map(|i| (f, i)));
-    }
-    found
 }
 
 #[cfg(test)]
