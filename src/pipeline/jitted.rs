@@ -3,22 +3,18 @@
 //! In: the first walk's cells. Out: a sentence. A program may dump its code as it makes it; perf turns that into files and
 //! lets the recording name them, and then it is code like any other.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::survey::Survey;
-use crate::image::{ImageId, ImageState};
+use crate::image::ImageState;
 
 /// Less than this share of the samples is not worth a sentence.
 const NOTICEABLE: f64 = 0.01;
 
 /// How samples in such code of the recording at `input` could be corrected, if there are many.
 pub fn advice(survey: &Survey, input: &Path) -> Option<String> {
-    let mut samples: BTreeMap<ImageId, u64> = BTreeMap::new();
-    let jitted = |id| matches!(survey.images.get(id).state(), ImageState::Jit { .. });
-    for cell in survey.cells.iter().filter(|cell| jitted(cell.at.image)) {
-        *samples.entry(cell.at.image).or_default() += cell.samples;
-    }
+    let mut samples = survey.samples_by_image();
+    samples.retain(|&id, _| matches!(survey.images.get(id).state(), ImageState::Jit { .. }));
     let all: u64 = samples.values().sum();
     let share = all as f64 / survey.samples as f64;
     if all == 0 || share < NOTICEABLE {

@@ -95,7 +95,7 @@ pub fn report(
     let nameless = nameless(survey, context);
     warnings.extend(correction.warnings.iter().cloned());
     warnings.extend(survey.images.complaints());
-    warnings.extend(jitted::advice(survey, &options.input).filter(|_| options.correct));
+    warnings.extend(options.correct.then(|| jitted::advice(survey, &options.input)).flatten());
     Report {
         version: env!("CARGO_PKG_VERSION").into(),
         corrected: options.correct,
@@ -243,11 +243,8 @@ fn share(holder: Holder, holding: &Holding, total: f64, context: &mut Context<'_
 
 /// Binaries with samples that were not found.
 pub fn missing(survey: &Survey) -> Vec<MissingImage> {
-    let mut samples: BTreeMap<ImageId, u64> = BTreeMap::new();
-    for cell in &survey.cells {
-        *samples.entry(cell.at.image).or_default() += cell.samples;
-    }
-    let mut missing: Vec<MissingImage> = samples
+    let mut missing: Vec<MissingImage> = survey
+        .samples_by_image()
         .into_iter()
         .filter_map(|(id, samples)| {
             let image = survey.images.get(id);

@@ -1,6 +1,6 @@
 //! The first walk: where samples stand, folded. Memory grows with distinct places, not with samples.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use linux_perf_event_reader::constants::PERF_RECORD_SAMPLE;
 
 use super::equal::{Branch, Group, Run};
 use super::fold::{Stretches, fold};
-use crate::image::{AddressSpaces, Images, Location, Mapped, SearchPath, When};
+use crate::image::{AddressSpaces, ImageId, Images, Location, Mapped, SearchPath, When};
 use crate::perfdata::kinds::CALLCHAIN_DEFERRED;
 use crate::perfdata::{AttrIx, CpuMode, Error, PerfFile, Record, Sample, Sideband, Warning};
 use crate::progress::{Progress, Stage};
@@ -252,6 +252,15 @@ impl Survey {
     /// space.
     pub fn branched(&self, pid: i32, at: When, address: u64) -> Option<Location> {
         self.images.location(&self.spaces.resolve(CpuMode::Unknown, pid, at, address)?)
+    }
+
+    /// Samples per image.
+    pub fn samples_by_image(&self) -> BTreeMap<ImageId, u64> {
+        let mut samples = BTreeMap::new();
+        for cell in &self.cells {
+            *samples.entry(cell.at.image).or_default() += cell.samples;
+        }
+        samples
     }
 
     /// Where a sample stands in its binary.

@@ -69,7 +69,7 @@ pub fn model(
     let seen = time.unwrap_or(&retired[0]);
     for node in &mut region.nodes {
         node.fused &= fusion::fuses(program, reporting, node);
-        node.stays &= fusion::stays(program, seen, node);
+        node.stays &= fusion::stays(seen, node);
     }
     let events = retired.iter().map(|e| observation(&region, e)).collect();
     let time = time.map(|t| TimeSamples { cycles: t.at(&region), period: t.period, exact: t.exact });

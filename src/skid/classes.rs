@@ -58,7 +58,7 @@ impl Classes {
             latency,
             fused,
             fed: false,
-            stays: inst.kind == Kind::String,
+            stays: false,
             chosen: false,
             operands: Operands::of(inst),
             transfers,

@@ -20,13 +20,18 @@ pub fn fuses(program: &Program, reporting: Reporting, node: &Node) -> bool {
     reporting.fused && before.is_some_and(|b| b.fuses || reporting.fused_constants && b.fuses_constant)
 }
 
+/// Whether waits for an instruction may be reported on it where everything else is late: for a string, which is interrupted between its
+/// elements, or for one that may be one operation with the one before it.
+pub fn may_stay(insts: &[Inst], i: usize) -> bool {
+    insts[i].kind == Kind::String || i > 0 && insts[i].joins(&insts[i - 1])
+}
+
 /// Whether samples on a node that may be reported where it is waited for itself are such ones: of a string they are, of the second
 /// of two instructions that may be one operation if it has more than what is behind it. A core that makes two of them waits
 /// for the first one cycle at most.
-pub fn stays(program: &Program, seen: &Folded, node: &Node) -> bool {
+pub fn stays(seen: &Folded, node: &Node) -> bool {
     let samples = |inst| seen.samples_at(node.function, inst);
-    program.functions[node.function].1.insts[node.inst].kind == Kind::String
-        || samples(node.inst) > samples(node.inst + 1)
+    node.kind == Kind::String || samples(node.inst) > samples(node.inst + 1)
 }
 
 /// Whether branches retire as one with the compare before them: then they have no samples of their own.

@@ -8,6 +8,7 @@
 use crate::code::{Inst, Kind, Program, Registers};
 
 use super::folded::Folded;
+use super::fusion;
 
 /// Fewer samples behind divides tell nothing.
 const LEAST_SAMPLES: f64 = 50.0;
@@ -20,16 +21,13 @@ pub fn second(program: &Program, time: &Folded) -> Option<f64> {
     let (mut one, mut two) = (0.0, 0.0);
     for (f, (_, function)) in program.functions.iter().enumerate() {
         for (ix, triple) in function.insts.windows(3).enumerate() {
-            let widened = ix > 0 && triple[0].joins(&function.insts[ix - 1]);
             if divides(&triple[0])
-                && !widened
+                && !fusion::may_stay(&function.insts, ix)
                 && follows(&triple[0], &triple[1])
                 && follows(&triple[1], &triple[2])
             {
-                let samples =
-                    |behind: usize| time.weight.get(&(f, ix + behind)).copied().unwrap_or(0.0) / time.period;
-                one += samples(1);
-                two += samples(2);
+                one += time.samples_at(f, ix + 1);
+                two += time.samples_at(f, ix + 2);
             }
         }
     }

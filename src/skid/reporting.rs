@@ -123,8 +123,9 @@ fn waits_at_uses(program: &Program, time: &Folded) -> bool {
                 let user = (i + 1..block.end).find(uses).filter(|&j| j > next);
                 if let Some(user) = user.filter(|_| wait(&insts[i], false) >= 1.0) {
                     behind += (i + 1..=next).map(|j| time.samples_at(f, j)).sum::<f64>().sqrt();
-                    used += time.samples_at(f, user).sqrt();
-                    samples += time.samples_at(f, user);
+                    let there = time.samples_at(f, user);
+                    used += there.sqrt();
+                    samples += there;
                 }
             }
         }
@@ -153,9 +154,7 @@ fn contrast(function: &Function, i: usize, refilled: bool) -> f64 {
     let (first, second) = (&function.insts[i], &function.insts[i + 1]);
     let refill = if refilled { REFILL } else { 0.0 };
     let (slow, quick) = (wait(first, false) + refill, wait(second, first.fuses));
-    // these are reported on themselves where everything else is late
-    let stays = first.kind == Kind::String || i > 0 && first.joins(&function.insts[i - 1]);
-    if first.fuses || stays || slow < 1.0 || slow < CONTRAST * quick {
+    if first.fuses || fusion::may_stay(&function.insts, i) || slow < 1.0 || slow < CONTRAST * quick {
         return 0.0;
     }
     let stops = refilled || matches!(first.kind, Kind::Divide | Kind::FloatDivide);

@@ -82,7 +82,7 @@ const DIVIDE: &str = "
         unsigned long sum = 1;
         for (unsigned long i = 1; i < n; i++) {
             sum +=
-                (sum ^ i) / (i | 1);
+                ((sum ^ i) | 1ul << 63) / (i | 1);
         }
         return sum;
     }
@@ -267,7 +267,7 @@ fn create_llvm_prof_has_more_on_the_division_than_before() {
     let all = |lines: &BTreeMap<u32, u64>| lines.values().sum::<u64>();
     assert!(all(&before) > 100, "{before:?}");
     assert!(
-        division(&after) * 10 > all(&after) * 8 && division(&after) > division(&before),
+        division(&after) * 10 > all(&after) * 9 && division(&after) > division(&before),
         "{before:?} → {after:?}"
     );
 }

@@ -7,6 +7,7 @@ use super::{Arm, ArmKind, Block, By, Decision, Recursion, Region, ReturnSite, St
 use crate::code::{CallSite, Exit, FunctionIx, Program};
 use crate::skid::classes::Classes;
 use crate::skid::components::Components;
+use crate::skid::fusion;
 
 /// Tail calls followed when looking for the call that a return belongs to.
 const TAIL_DEPTH: usize = 3;
@@ -71,7 +72,7 @@ impl Region {
                 let mut node = classes.node(program, f, inst, self.blocks.len(), fused);
                 let (reads, writes) = (function.insts[inst].reads.0, function.insts[inst].writes.0);
                 node.fed = reads & loaded != 0;
-                node.stays |= inst > block.first && function.insts[inst].joins(&function.insts[inst - 1]);
+                node.stays = fusion::may_stay(&function.insts[block.first..], inst - block.first);
                 loaded = if node.loads { loaded | writes } else { loaded & !writes };
                 self.nodes.push(node);
             }
