@@ -130,6 +130,19 @@ impl Program {
         self.entered[function].iter().map(|&call| &self.calls[call])
     }
 
+    /// The entries of functions that nothing is known to call: no code that was decoded does, nor was it seen.
+    pub fn orphans(&self) -> impl Iterator<Item = Place> {
+        let guessed = |call: &CallSite, f| call.open && call.targets.iter().all(|t| t.function != f || t.seen == 0);
+        let orphan = move |&f: &FunctionIx| self.calls_of(f).all(|call| guessed(call, f));
+        (0..self.functions.len()).filter(orphan).map(|f| self.entry(f))
+    }
+
+    /// Where function `f` starts.
+    pub fn entry(&self, f: FunctionIx) -> Place {
+        let (space, function) = &self.functions[f];
+        Place { space: *space, address: function.range.start }
+    }
+
     /// All functions that calls lead to from those in `from`; of these, those that calls lead back to.
     pub fn below(&self, from: &BTreeSet<FunctionIx>) -> BTreeSet<FunctionIx> {
         closure(from, |f| self.calls_in(f).iter().flat_map(|call| &call.targets).map(|t| t.function))

@@ -181,6 +181,11 @@ impl Image {
         self.plt().target(at)
     }
 
+    /// Where its stubs begin.
+    pub fn stubs(&self) -> impl Iterator<Item = Svma> {
+        self.plt().stubs().map(|(range, _)| range.start)
+    }
+
     /// Where what jumps through the slot of the global offset table at an address leads.
     pub fn slot_target(&self, at: Svma) -> Option<&PltTarget> {
         self.plt().slot(at)

@@ -9,6 +9,7 @@ use super::callers::{samples, told};
 use super::decoding::{Range, bitness, function};
 use super::links::Links;
 use super::survey::{CellIx, EventCount, Survey};
+use super::unseen;
 use crate::code::{Flow, Function, Program, Told};
 use crate::image::{ImageId, Images, Location, Svma};
 use crate::progress::{Progress, Stage, each};
@@ -35,11 +36,33 @@ pub fn link(
     wanted.extend(callees.iter().map(|p| (*p, Vec::new())));
     let callees = callees.into_iter().map(|p| (p, Vec::new())).collect();
     functions.extend(decode(&survey.images, &callees, progress));
+    let program = linked(survey, functions);
+    let unseen = match scope {
+        Scope::Noticeable => unseen(survey, &program),
+        Scope::Sampled => BTreeMap::new(),
+    };
+    if unseen.is_empty() {
+        return program;
+    }
+    let mut functions = program.functions;
+    functions.extend(decode(&survey.images, &unseen, progress));
+    linked(survey, functions)
+}
+
+/// Links `functions` by what the images and the recording know.
+fn linked(survey: &Survey, mut functions: Vec<(u32, Function)>) -> Program {
     functions.sort_by_key(|(space, f)| (*space, f.range.start));
     let samples = samples(survey, &functions);
     let links = Links::new(&survey.images, &samples);
     let told = told(survey, &functions, &links);
     Program::link(functions, &links, &Told { samples: samples.clone(), ..told })
+}
+
+/// Callers of `program`'s functions that neither samples nor callchains tell of.
+fn unseen(survey: &Survey, program: &Program) -> BTreeMap<Range, Vec<u64>> {
+    let samples = samples(survey, &program.functions);
+    let links = Links::new(&survey.images, &samples);
+    unseen::callers(&survey.images, program, &links).into_iter().map(|range| (range, Vec::new())).collect()
 }
 
 /// Per event, the weight from which on a function is looked at.

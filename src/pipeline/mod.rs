@@ -30,6 +30,7 @@ pub mod stat;
 mod summary;
 pub mod survey;
 mod tally;
+mod unseen;
 mod verdicts;
 
 pub use crate::options::{Options, Solver};

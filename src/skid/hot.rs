@@ -78,8 +78,17 @@ fn reached(program: &Program, functions: &[FunctionIx], own: &BTreeSet<FunctionI
         return own.clone();
     }
     let (below, above) = (program.below(own), program.above(own));
-    let between = |f: &FunctionIx| own.contains(f) || (below.contains(f) && above.contains(f));
-    functions.iter().copied().filter(between).collect()
+    let between = |f: &FunctionIx| below.contains(f) && above.contains(f);
+    let wanted = |f: &FunctionIx| own.contains(f) || between(f) || repeats(program, *f, own);
+    functions.iter().copied().filter(wanted).collect()
+}
+
+/// Whether function `f` calls one of `called` in a loop: it then runs as often, whether it is waited for or not.
+fn repeats(program: &Program, f: FunctionIx, called: &BTreeSet<FunctionIx>) -> bool {
+    let function = &program.functions[f].1;
+    let looped = |call: &CallSite| function.loops.of(function.cfg.block_of(call.inst)).is_some();
+    let calls = program.calls_in(f).iter().filter(|call| looped(call));
+    calls.flat_map(|call| &call.targets).any(|target| called.contains(&target.function))
 }
 
 /// Adds short ways that leave hot code and come back to it: they may run often in the shadow of a slow instruction without

@@ -1,0 +1,61 @@
+//! Callers without samples: code that is never waited for, as a loop that does little but call, holds no sample however often
+//! it runs; nor does any callchain tell of it where none were recorded.
+//!
+//! In: a linked program. Out: functions outside it that call those of its functions which nothing in it calls. They are looked
+//! for among the direct calls of the images that were sampled; a function that many may call tells nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::decoding::{Range, bitness};
+use crate::code::{Bitness, Linker, Place, Program, references};
+use crate::image::{Image, ImageId, Images, Svma};
+
+/// Functions that may call one, beyond which it is not known which of them did.
+const MOST_CALLERS: usize = 4;
+
+/// Functions that may be the callers of those in `program` that nothing in it calls.
+pub fn callers(images: &Images, program: &Program, linker: &dyn Linker) -> BTreeSet<Range> {
+    let orphans: BTreeSet<Place> = program.orphans().collect();
+    let sampled: BTreeSet<u32> = program.functions.iter().map(|(space, _)| *space).collect();
+    let mut callers: BTreeMap<Place, BTreeSet<Range>> = BTreeMap::new();
+    for space in sampled.into_iter().filter(|_| !orphans.is_empty()) {
+        let image = images.get(ImageId(space));
+        let Some(bitness) = bitness(image) else { continue };
+        let entries = entries(image, space, &orphans, linker);
+        for (from, to) in calls(image, bitness, &entries) {
+            if let Some(f) = image.function_at(Svma(from)).filter(|f| f.start.0 != entries[&to].address) {
+                callers.entry(entries[&to]).or_default().insert((space, f.start.0, f.end.0));
+            }
+        }
+    }
+    let few = callers.into_values().filter(|of| of.len() <= MOST_CALLERS);
+    let known = |&(space, address, _): &Range| program.function_at(Place { space, address }).is_some();
+    few.flatten().filter(|range| !known(range)).collect()
+}
+
+/// Where calls of `orphans` lead in an image: their entries that are in it, and its stubs for them.
+fn entries(
+    image: &Image,
+    space: u32,
+    orphans: &BTreeSet<Place>,
+    linker: &dyn Linker,
+) -> BTreeMap<u64, Place> {
+    let own = orphans.iter().filter(|at| at.space == space).map(|at| (at.address, *at));
+    let stub = |at: Svma| {
+        let leads = linker.stub(Place { space, address: at.0 }).filter(|to| orphans.contains(to))?;
+        Some((at.0, leads))
+    };
+    own.chain(image.stubs().filter_map(stub)).collect()
+}
+
+/// What in an image's code looks like a call or jump to one of `entries`.
+fn calls(image: &Image, bitness: Bitness, entries: &BTreeMap<u64, Place>) -> Vec<(u64, u64)> {
+    let wanted: BTreeSet<u64> = entries.keys().copied().collect();
+    let Some(elf) = image.elf().filter(|_| !wanted.is_empty()) else { return Vec::new() };
+    let sections = elf.sections().iter().filter(|section| section.executable);
+    let within = |section| {
+        let bytes = elf.section_bytes(section)?;
+        Some(references(&bytes, section.svma, bitness, &wanted))
+    };
+    sections.filter_map(within).flatten().collect()
+}
