@@ -132,7 +132,8 @@ impl Program {
 
     /// The entries of functions that nothing is known to call: no code that was decoded does, nor was it seen.
     pub fn orphans(&self) -> impl Iterator<Item = Place> {
-        let guessed = |call: &CallSite, f| call.open && call.targets.iter().all(|t| t.function != f || t.seen == 0);
+        let guessed =
+            |call: &CallSite, f| call.open && call.targets.iter().all(|t| t.function != f || t.seen == 0);
         let orphan = move |&f: &FunctionIx| self.calls_of(f).all(|call| guessed(call, f));
         (0..self.functions.len()).filter(orphan).map(|f| self.entry(f))
     }

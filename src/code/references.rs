@@ -13,12 +13,7 @@ const OPCODES: [u8; 2] = [0xe8, 0xe9];
 const LENGTH: usize = 5;
 
 /// Addresses in `bytes`, which stand at `start`, of what looks like a call or jump to one of `wanted`, with where it leads.
-pub fn references(
-    bytes: &[u8],
-    start: u64,
-    bitness: Bitness,
-    wanted: &BTreeSet<u64>,
-) -> Vec<(u64, u64)> {
+pub fn references(bytes: &[u8], start: u64, bitness: Bitness, wanted: &BTreeSet<u64>) -> Vec<(u64, u64)> {
     let lead = |(offset, word): (usize, &[u8])| {
         let &[opcode, a, b, c, d] = word else { return None };
         if !OPCODES.contains(&opcode) {

@@ -105,36 +105,12 @@ pub fn bitness(image: &Image) -> Option<Bitness> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::of_case;
     use super::*;
-    use crate::image::{AddressSpaces, SearchPath};
-    use crate::perfdata::{CpuMode, Mmap, Sideband};
-
-    const STATIC: &str =
-        concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/cases/symfs/opt/cases/branchy/branchy");
-
-    fn images() -> Images {
-        let mapped = Mmap {
-            time: Some(0),
-            pid: 1,
-            tid: 1,
-            start: 0,
-            len: 1 << 40,
-            pgoff: 0,
-            filename: STATIC.into(),
-            build_id: None,
-            inode: None,
-            mode: CpuMode::User,
-            executable: true,
-        };
-        let mut spaces = AddressSpaces::new();
-        spaces.record(0, &Sideband::Mmap(mapped));
-        spaces.seal();
-        Images::new(&spaces, &[], SearchPath::default())
-    }
 
     #[test]
     fn the_c_library_tells_by_its_code_which_of_its_functions_never_return() {
-        let images = images();
+        let images = of_case("branchy");
         let image = images.get(ImageId(0));
         let code = Code::of(image);
         let never = |name: &str| {

@@ -30,6 +30,8 @@ pub mod stat;
 mod summary;
 pub mod survey;
 mod tally;
+#[cfg(test)]
+mod testing;
 mod unseen;
 mod verdicts;
 

@@ -59,3 +59,35 @@ fn calls(image: &Image, bitness: Bitness, entries: &BTreeMap<u64, Place>) -> Vec
     };
     sections.filter_map(within).flatten().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::decoding::function;
+    use super::super::testing::of_case;
+    use super::*;
+    use crate::code::Told;
+    use crate::code::testing::NoStubs;
+
+    /// The functions named, linked; then those found besides.
+    fn found(names: &[&str]) -> BTreeSet<String> {
+        let images = of_case("nist_fn");
+        let image = images.get(ImageId(0));
+        let named = |name: &&str| image.functions().iter().find(|f| f.name.as_deref() == Some(*name));
+        let ranges = names.iter().map(|name| named(name).unwrap_or_else(|| panic!("{name}")));
+        let functions = ranges.map(|f| (0, function(&images, (0, f.start.0, f.end.0), &[]))).collect();
+        let program = Program::link(functions, &NoStubs, &Told::default());
+        let name = |range: Range| image.function_at(Svma(range.1))?.name.clone();
+        callers(&images, &program, &NoStubs).into_iter().filter_map(name).collect()
+    }
+
+    #[test]
+    fn the_only_function_that_calls_others_is_found() {
+        assert_eq!(found(&["fn1", "fn2"]), BTreeSet::from(["main".to_string()]));
+    }
+
+    #[test]
+    fn what_is_called_already_or_by_many_has_no_unseen_caller() {
+        assert_eq!(found(&["fn1", "fn2", "main"]), BTreeSet::new());
+        assert_eq!(found(&["malloc"]), BTreeSet::new());
+    }
+}

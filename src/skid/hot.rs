@@ -198,4 +198,21 @@ mod tests {
         let hot: Vec<usize> = hot(&program, &[0], &load, 0.0).into_iter().map(|(_, block)| block).collect();
         assert_eq!(hot, [0, 1, 2, 4], "all but the nops");
     }
+
+    #[test]
+    fn a_loop_that_only_calls_is_kept_without_samples_and_a_call_that_is_made_once_is_not() {
+        // 0: call 10; 5: dec %edi; 7: jne 0; 9: ret — at 10: nop; ret — at 18: call 10; ret
+        let mut code = vec![0xe8, 0x0b, 0, 0, 0, 0xff, 0xcf, 0x75, 0xf7, 0xc3];
+        code.resize(0x10, 0xcc);
+        code.extend([0x90, 0xc3]);
+        code.resize(0x18, 0xcc);
+        code.extend([0xe8, 0xf3, 0xff, 0xff, 0xff, 0xc3]);
+        let source = Bytes(0, code);
+        let functions = [0..0xa, 0x10..0x12, 0x18..0x1e].map(|r| (0, explore(&source, r, &[])));
+        let program = Program::link(functions.into(), &NoStubs, &Told::default());
+        let load = BTreeMap::from([((1, 0), 1.0)]);
+        let hot: BTreeSet<FunctionIx> =
+            hot(&program, &[0, 1, 2], &load, 0.0).into_iter().map(|h| h.0).collect();
+        assert_eq!(hot, BTreeSet::from([0, 1]));
+    }
 }
