@@ -31,7 +31,7 @@ pub use link::{Linker, Seen, Told};
 pub use loops::{Loop, LoopIx, Loops};
 pub use mnemonic::Mnemonic;
 pub use program::{CallSite, FunctionIx, Place, Program, Target};
-pub use references::references;
+pub use references::References;
 pub use returns::{Callee, returns};
 pub use source::Source;
 pub use stride::{Stride, strides};

@@ -1,52 +1,85 @@
-//! What in a stretch of code looks like a direct call or jump to one of some addresses.
+//! What in a stretch of code looks like a reference to one of some addresses: a direct call or jump, or an address taken.
 //!
-//! In: bytes, whatever they are. Out: where an opcode and a displacement may stand that lead there. It does not know where
-//! instructions begin: what it finds is to be decoded.
+//! In: bytes, whatever they are. Out: where an opcode and a displacement may stand that lead there, and which of the addresses
+//! a displacement or a constant leads to without them. It does not know where instructions begin: what it finds is to be
+//! decoded.
 
 use std::collections::BTreeSet;
 
 use super::decode::Bitness;
 
 /// `call rel32` and `jmp rel32`.
-const OPCODES: [u8; 2] = [0xe8, 0xe9];
-/// Bytes of either.
-const LENGTH: usize = 5;
+const TRANSFERS: [u8; 2] = [0xe8, 0xe9];
+/// Bytes of a displacement or a constant.
+const WORD: usize = 4;
 
-/// Addresses in `bytes`, which stand at `start`, of what looks like a call or jump to one of `wanted`, with where it leads.
-pub fn references(bytes: &[u8], start: u64, bitness: Bitness, wanted: &BTreeSet<u64>) -> Vec<(u64, u64)> {
-    let lead = |(offset, word): (usize, &[u8])| {
-        let &[opcode, a, b, c, d] = word else { return None };
-        if !OPCODES.contains(&opcode) {
-            return None;
+/// See the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct References {
+    /// Calls and jumps, with where they lead.
+    pub transfers: Vec<(u64, u64)>,
+    /// What else refers to, as an indirect call needs it.
+    pub taken: BTreeSet<u64>,
+}
+
+impl References {
+    /// Those in `bytes`, which stand at `start`, to the addresses `wanted`.
+    pub fn find(bytes: &[u8], start: u64, bitness: Bitness, wanted: &BTreeSet<u64>) -> References {
+        let mut found = References::default();
+        for (offset, word) in bytes.windows(WORD).enumerate() {
+            let &[a, b, c, d] = word else { continue };
+            let word = [a, b, c, d];
+            let at = start.wrapping_add(offset as u64);
+            let end = at.wrapping_add(WORD as u64);
+            let to = end.wrapping_add_signed(i64::from(i32::from_le_bytes(word)));
+            let to = if bitness == Bitness::Bits32 { to & u64::from(u32::MAX) } else { to };
+            if wanted.contains(&to) {
+                let before = |n: usize| offset.checked_sub(n).map_or(0, |ix| bytes[ix]);
+                if TRANSFERS.contains(&before(1)) {
+                    found.transfers.push((at - 1, to));
+                } else if !(before(2) == 0x0f && before(1) & 0xf0 == 0x80) {
+                    found.taken.insert(to);
+                }
+            }
+            found.taken.extend(wanted.get(&u64::from(u32::from_le_bytes(word))));
         }
-        let at = start.wrapping_add(offset as u64);
-        let displacement = i64::from(i32::from_le_bytes([a, b, c, d]));
-        let to = at.wrapping_add(LENGTH as u64).wrapping_add_signed(displacement);
-        let to = if bitness == Bitness::Bits32 { to & u64::from(u32::MAX) } else { to };
-        wanted.contains(&to).then_some((at, to))
-    };
-    bytes.windows(LENGTH).enumerate().filter_map(lead).collect()
+        found
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn find(code: &[u8], start: u64, bitness: Bitness) -> References {
+        References::find(code, start, bitness, &BTreeSet::from([0x10, 0x1000]))
+    }
+
     #[test]
     fn calls_and_jumps_are_found_wherever_they_stand() {
-        // 10: nop; 11: call 30; 16: jmp 0; 1b: call 31
-        let code = [0x90, 0xe8, 0x1a, 0, 0, 0, 0xe9, 0xe5, 0xff, 0xff, 0xff, 0xe8, 0x11, 0, 0, 0];
-        let wanted = BTreeSet::from([0, 0x30]);
-        let found = |code: &[u8]| references(code, 0x10, Bitness::Bits64, &wanted);
-        assert_eq!(found(&code), [(0x11, 0x30), (0x16, 0)]);
-        assert_eq!(found(&code[..5]), [], "cut off");
-        assert_eq!(found(&[]), []);
+        // 800: nop; call 1000; jmp 10; call 1001
+        let code = [0x90, 0xe8, 0xfa, 7, 0, 0, 0xe9, 5, 0xf8, 0xff, 0xff, 0xe8, 0xf1, 7, 0, 0];
+        let found = find(&code, 0x800, Bitness::Bits64);
+        assert_eq!(found.transfers, [(0x801, 0x1000), (0x806, 0x10)]);
+        assert!(found.taken.is_empty());
+        assert_eq!(find(&code[..5], 0x800, Bitness::Bits64), References::default(), "cut off");
+        assert_eq!(find(&[], 0x800, Bitness::Bits64), References::default());
+    }
+
+    #[test]
+    fn an_address_may_be_taken_as_a_displacement_or_a_constant() {
+        // 800: lea 1000(%rip),%rax — mov $1000,%edi — je 1000
+        let lea = [0x48, 0x8d, 0x05, 0xf9, 7, 0, 0];
+        let constant = [0xbf, 0, 0x10, 0, 0];
+        let jump = [0x0f, 0x84, 0xfa, 7, 0, 0];
+        let taken = |code: &[u8]| find(code, 0x800, Bitness::Bits64).taken;
+        assert_eq!((taken(&lea), taken(&constant)), (BTreeSet::from([0x1000]), BTreeSet::from([0x1000])));
+        assert_eq!(find(&jump, 0x800, Bitness::Bits64), References::default());
     }
 
     #[test]
     fn addresses_of_32_bit_code_wrap() {
-        let wanted = BTreeSet::from([0x10]);
-        let code = [0xe8, 0x0b, 0x10, 0, 0];
-        assert_eq!(references(&code, 0xffff_f000, Bitness::Bits32, &wanted), [(0xffff_f000, 0x10)]);
+        let found = find(&[0xe8, 0x0b, 0x10, 0, 0], 0xffff_f000, Bitness::Bits32);
+        assert_eq!(found.transfers, [(0xffff_f000, 0x10)]);
     }
 }
