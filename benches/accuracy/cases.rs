@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use skidconv_simulator::grid::{CASES, QUICK};
+use skidconv_simulator::grid::{self, CASES, OTHERS, QUICK};
 use skidconv_simulator::program::Source;
 use skidconv_simulator::trace::Trace;
 
@@ -44,13 +44,22 @@ pub fn held() -> Result<Vec<Case>> {
     within(&root().join(HELD), HELD.into())
 }
 
-/// The simulator's cases; made if they are not there.
+/// The simulator's cases that choices were made by, or the quick part of them.
 pub fn grid(quick: bool) -> Result<Vec<Case>> {
-    let folder = root().join("target/accuracy/grid");
+    made(CASES.iter().filter(|c| !quick || QUICK.contains(&c.name)).collect(), GRID)
+}
+
+/// The simulator's cases that nothing was chosen by.
+pub fn others() -> Result<Vec<Case>> {
+    made(OTHERS.iter().collect(), "others")
+}
+
+/// Cases of a set; made if they are not there.
+fn made(mut wanted: Vec<&grid::Case>, set: &str) -> Result<Vec<Case>> {
+    let folder = root().join("target/accuracy").join(set);
     std::fs::create_dir_all(&folder)?;
-    let mut wanted: Vec<_> = CASES.iter().filter(|c| !quick || QUICK.contains(&c.name)).collect();
     wanted.sort_by_key(|c| c.program);
-    let case = |name: &str| Case { name: name.into(), set: GRID.into(), folder: folder.clone() };
+    let case = |name: &str| Case { name: name.into(), set: set.into(), folder: folder.clone() };
     for same in wanted.chunk_by(|a, b| a.program == b.program) {
         let missing: Vec<_> = same.iter().filter(|c| !case(c.name).truth().exists()).collect();
         if missing.is_empty() {

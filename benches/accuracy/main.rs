@@ -1,9 +1,9 @@
 //! How near each estimator comes to the truth, and what it costs.
 //!
-//!     cargo bench --bench accuracy -- [--quick] [--write-readme] [--cost] [FOLDER…]
+//!     cargo bench --bench accuracy -- [--quick] [--others] [--write-readme] [--cost] [FOLDER…]
 //!
 //! Cases are recordings whose truth is known: those of `testdata/cases`, those of the simulator's grid, which are made in
-//! `target/accuracy/grid` where they are missing (that takes valgrind), and those of each FOLDER. Each goes through
+//! `target/accuracy` where they are missing (that takes valgrind), and those of each FOLDER. Each goes through
 //! `fix --solver …`, and what is scored is the samples of the recording that comes out.
 //!
 //! ```text
@@ -35,6 +35,9 @@ struct Arguments {
     /// Only the quick part of the grid
     #[arg(long)]
     quick: bool,
+    /// Also the generated cases that nothing was chosen by
+    #[arg(long)]
+    others: bool,
     /// Only cases with this in their name; may be repeated
     #[arg(long = "case", value_name = "PART")]
     cases: Vec<String>,
@@ -62,6 +65,9 @@ fn main() -> anyhow::Result<()> {
     }
     let mut all: Vec<Case> = cases::held()?;
     all.extend(cases::grid(arguments.quick)?);
+    if arguments.others {
+        all.extend(cases::others()?);
+    }
     for folder in &arguments.folders {
         all.extend(cases::within(folder, folder.display().to_string())?);
     }

@@ -39,14 +39,12 @@ pub fn link(
     let program = linked(survey, functions);
     let unseen = match scope {
         Scope::Noticeable => unseen(survey, &program),
-        Scope::Sampled => BTreeMap::new(),
+        Scope::Sampled => Vec::new(),
     };
-    if unseen.is_empty() {
-        return program;
+    match unseen.is_empty() {
+        true => program,
+        false => linked(survey, program.functions.into_iter().chain(unseen).collect()),
     }
-    let mut functions = program.functions;
-    functions.extend(decode(&survey.images, &unseen, progress));
-    linked(survey, functions)
 }
 
 /// Links `functions` by what the images and the recording know.
@@ -59,10 +57,9 @@ fn linked(survey: &Survey, mut functions: Vec<(u32, Function)>) -> Program {
 }
 
 /// Callers of `program`'s functions that neither samples nor callchains tell of.
-fn unseen(survey: &Survey, program: &Program) -> BTreeMap<Range, Vec<u64>> {
+fn unseen(survey: &Survey, program: &Program) -> Vec<(u32, Function)> {
     let samples = samples(survey, &program.functions);
-    let links = Links::new(&survey.images, &samples);
-    unseen::callers(&survey.images, program, &links).into_iter().map(|range| (range, Vec::new())).collect()
+    unseen::callers(&survey.images, program, &Links::new(&survey.images, &samples))
 }
 
 /// Per event, the weight from which on a function is looked at.

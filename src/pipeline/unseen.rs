@@ -1,34 +1,33 @@
 //! Callers without samples: code that is never waited for, as a loop that does little but call, holds no sample however often
 //! it runs; nor does any callchain tell of it where none were recorded.
 //!
-//! In: a linked program. Out: functions outside it that call those of its functions which nothing in it calls. They are looked
+//! In: a linked program. Out: functions outside it that call, in a loop, those of its functions which nothing in it calls. They are looked
 //! for among the direct calls of the images that were sampled; a function that many may call tells nothing, nor does one whose
 //! address is taken, for who calls it indirectly is not known. (`_IO_default_xsputn`, which `sprintf` calls through a table, seemed
 //! to be called by `_IO_new_file_xsputn` alone.)
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::decoding::{Range, bitness};
-use crate::code::{Linker, Place, Program, References};
+use super::decoding::{Range, bitness, function};
+use crate::code::{Function, Inst, Linker, Place, Program, References};
 use crate::image::{Image, ImageId, Images, Svma, pointers};
 
 /// Functions that may call one, beyond which it is not known which of them did.
 const MOST_CALLERS: usize = 4;
 
-/// Functions that may be the callers of those in `program` that nothing in it calls.
-pub fn callers(images: &Images, program: &Program, linker: &dyn Linker) -> BTreeSet<Range> {
+/// Functions that may be the callers of those in `program` that nothing in it calls, and call them again and again: what calls
+/// another once costs next to nothing, and ties together what has nothing to do with each other, as all that runs at the start.
+pub fn callers(images: &Images, program: &Program, linker: &dyn Linker) -> Vec<(u32, Function)> {
     let orphans: BTreeSet<Place> = program.orphans().collect();
     let sampled: BTreeSet<u32> = program.functions.iter().map(|(space, _)| *space).collect();
     let mut found = Found::default();
     for space in sampled.into_iter().filter(|_| !orphans.is_empty()) {
         found.search(images.get(ImageId(space)), space, &orphans, linker);
     }
-    let Found { callers, taken } = found;
-    let sure = |(orphan, callers): &(Place, BTreeSet<Range>)| {
-        callers.len() <= MOST_CALLERS && !taken.contains(orphan)
-    };
     let known = |&(space, address, _): &Range| program.function_at(Place { space, address }).is_some();
-    callers.into_iter().filter(sure).flat_map(|(_, callers)| callers).filter(|range| !known(range)).collect()
+    let callers: BTreeSet<Range> = found.callers().filter(|range| !known(range)).collect();
+    let decoded = callers.into_iter().map(|range| (range.0, function(images, range, &[])));
+    decoded.filter(|(space, function)| found.calls_again(*space, function)).collect()
 }
 
 /// What refers to functions that nothing is known to call.
@@ -38,9 +37,26 @@ struct Found {
     callers: BTreeMap<Place, BTreeSet<Range>>,
     /// Those that may be called indirectly, whoever calls them directly besides.
     taken: BTreeSet<Place>,
+    /// Where calls and jumps to them stand.
+    transfers: BTreeSet<Place>,
 }
 
 impl Found {
+    /// The functions that call those which few do.
+    fn callers(&self) -> impl Iterator<Item = Range> {
+        let sure = |(orphan, callers): &(&Place, &BTreeSet<Range>)| {
+            callers.len() <= MOST_CALLERS && !self.taken.contains(orphan)
+        };
+        self.callers.iter().filter(sure).flat_map(|(_, callers)| callers).copied()
+    }
+
+    /// Whether a function does in a loop.
+    fn calls_again(&self, space: u32, function: &Function) -> bool {
+        let calls = |inst: &Inst| self.transfers.contains(&Place { space, address: inst.address });
+        let looped = |ix: usize| function.loops.of(function.cfg.block_of(ix)).is_some();
+        function.insts.iter().enumerate().any(|(ix, inst)| calls(inst) && looped(ix))
+    }
+
     /// Looks through an image.
     fn search(&mut self, image: &Image, space: u32, orphans: &BTreeSet<Place>, linker: &dyn Linker) {
         let entries = entries(image, space, orphans, linker);
@@ -58,6 +74,7 @@ impl Found {
                 let caller = image.function_at(Svma(from)).filter(|f| f.start.0 != entries[&to].address);
                 let range = caller.map(|f| (space, f.start.0, f.end.0));
                 self.callers.entry(entries[&to]).or_default().extend(range);
+                self.transfers.insert(Place { space, address: from });
             }
         }
     }
@@ -80,7 +97,6 @@ fn entries(
 
 #[cfg(test)]
 mod tests {
-    use super::super::decoding::function;
     use super::super::testing::of_case;
     use super::*;
     use crate::code::Told;
@@ -94,7 +110,7 @@ mod tests {
         let ranges = names.iter().map(|name| named(name).unwrap_or_else(|| panic!("{name}")));
         let functions = ranges.map(|f| (0, function(&images, (0, f.start.0, f.end.0), &[]))).collect();
         let program = Program::link(functions, &NoStubs, &Told::default());
-        let name = |range: Range| image.function_at(Svma(range.1))?.name.clone();
+        let name = |(_, f): (u32, Function)| image.function_at(Svma(f.range.start))?.name.clone();
         callers(&images, &program, &NoStubs).into_iter().filter_map(name).collect()
     }
 
@@ -107,6 +123,11 @@ mod tests {
     fn what_is_called_already_or_by_many_has_no_unseen_caller() {
         assert_eq!(found(&["fn1", "fn2", "main"]), BTreeSet::new());
         assert_eq!(found(&["malloc"]), BTreeSet::new());
+    }
+
+    #[test]
+    fn what_calls_once_is_left() {
+        assert_eq!(found(&["__libc_start_call_main"]), BTreeSet::new());
     }
 
     #[test]

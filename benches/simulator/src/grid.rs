@@ -66,9 +66,9 @@ const fn lognormal(median: f64) -> Skid {
 }
 
 macro_rules! cases {
-    ($($name:literal $program:literal $model:ident $skid:expr, $lands:expr, $samples:literal, $with:expr;)*) => {
-        /// Every case.
-        pub const CASES: &[Case] = &[$(Case {
+    ($(#[$about:meta])* $set:ident: $($name:literal $program:literal $model:ident $skid:expr, $lands:expr, $samples:literal, $with:expr;)*) => {
+        $(#[$about])*
+        pub const $set: &[Case] = &[$(Case {
             name: $name, program: $program, model: Model::$model, skid: $skid, lands: $lands, samples: $samples, with: $with,
         }),*];
     };
@@ -77,6 +77,8 @@ macro_rules! cases {
 use Lands::{AfterHead, AfterLongHead, OnHead};
 
 cases! {
+    /// The cases that choices were made by.
+    CASES:
     "machine-wide4-20" "machine" Wide4 about(20), AfterHead, 20000, CHAINS;
     "machine-inorder-5" "machine" InOrder about(5), OnHead, 20000, PLAIN;
     "machine-shared-hump" "machine" Shared HUMP, AfterHead, 20000, PLAIN;
@@ -123,6 +125,48 @@ cases! {
     "missing-trips-wide4-tail" "trips" Wide4 TAIL, AfterHead, 20000, MISSES;
 }
 
+cases! {
+    /// Cases that nothing was chosen by: other programs, and their own mix of cores and skids.
+    OTHERS:
+    "sled-wide4-45" "sled" Wide4 about(45), AfterHead, 20000, PLAIN;
+    "sled-wide6-lognormal30" "sled" Wide6 lognormal(30.0), AfterHead, 12000, CHAINS;
+    "sled-wide8-20" "sled" Wide8 about(20), OnHead, 20000, PLAIN;
+    "sled-inorder-15" "sled" InOrder about(15), OnHead, 8000, PLAIN;
+    "leaves-wide4-45" "leaves" Wide4 about(45), AfterHead, 20000, PLAIN;
+    "leaves-wide4-90-few" "leaves" Wide4 about(90), AfterHead, 3000, PLAIN;
+    "leaves-bursty-hump" "leaves" Bursty HUMP, AfterHead, 20000, PLAIN;
+    "counters-wide4-45" "counters" Wide4 about(45), AfterHead, 20000, PLAIN;
+    "counters-wide6-tail" "counters" Wide6 TAIL, AfterHead, 20000, PLAIN;
+    "counters-wide8-150" "counters" Wide8 about(150), AfterHead, 10000, CHAINS;
+    "dot-wide4-45" "dot" Wide4 about(45), AfterHead, 20000, PLAIN;
+    "dot-wide6-lognormal30" "dot" Wide6 lognormal(30.0), AfterHead, 12000, CHAINS;
+    "dot-wide8-20" "dot" Wide8 about(20), OnHead, 20000, PLAIN;
+    "dot-blocking-30" "dot" Blocking about(30), OnHead, 20000, PLAIN;
+    "sorts-wide4-45" "sorts" Wide4 about(45), AfterHead, 20000, PLAIN;
+    "sorts-wide4-90-few" "sorts" Wide4 about(90), AfterHead, 3000, PLAIN;
+    "sorts-bursty-hump" "sorts" Bursty HUMP, AfterHead, 20000, PLAIN;
+    "lex-wide4-45" "lex" Wide4 about(45), AfterHead, 20000, PLAIN;
+    "lex-shared-60" "lex" Shared about(60), AfterHead, 20000, PLAIN;
+    "lex-wide6-tail" "lex" Wide6 TAIL, AfterHead, 20000, PLAIN;
+    "lex-wide8-150" "lex" Wide8 about(150), AfterHead, 10000, CHAINS;
+    "lz-wide4-45" "lz" Wide4 about(45), AfterHead, 20000, PLAIN;
+    "lz-wide6-lognormal30" "lz" Wide6 lognormal(30.0), AfterHead, 12000, CHAINS;
+    "lz-wide8-20" "lz" Wide8 about(20), OnHead, 20000, PLAIN;
+    "lz-wide8-150" "lz" Wide8 about(150), AfterHead, 10000, CHAINS;
+    "virt-wide4-45" "virt" Wide4 about(45), AfterHead, 20000, PLAIN;
+    "virt-inorder-15" "virt" InOrder about(15), OnHead, 8000, PLAIN;
+    "virt-wide4-90-few" "virt" Wide4 about(90), AfterHead, 3000, PLAIN;
+    "virt-bursty-hump" "virt" Bursty HUMP, AfterHead, 20000, PLAIN;
+    "fft-wide4-45" "fft" Wide4 about(45), AfterHead, 20000, PLAIN;
+    "fft-bursty-hump" "fft" Bursty HUMP, AfterHead, 20000, PLAIN;
+    "fft-wide6-tail" "fft" Wide6 TAIL, AfterHead, 20000, PLAIN;
+    "fft-wide8-150" "fft" Wide8 about(150), AfterHead, 10000, CHAINS;
+    "match-wide4-45" "match" Wide4 about(45), AfterHead, 20000, PLAIN;
+    "match-wide6-lognormal30" "match" Wide6 lognormal(30.0), AfterHead, 12000, CHAINS;
+    "match-wide8-20" "match" Wide8 about(20), OnHead, 20000, PLAIN;
+    "match-wide6-tail" "match" Wide6 TAIL, AfterHead, 20000, PLAIN;
+}
+
 /// The cases of `--quick`: one or two of each kind of core.
 pub const QUICK: &[&str] = &[
     "machine-wide4-20",
@@ -140,7 +184,7 @@ pub const QUICK: &[&str] = &[
 impl Case {
     /// Looks a case up by name.
     pub fn named(name: &str) -> Result<&'static Case> {
-        CASES.iter().find(|c| c.name == name).ok_or_else(|| Error::Unknown(name.into()))
+        CASES.iter().chain(OTHERS).find(|c| c.name == name).ok_or_else(|| Error::Unknown(name.into()))
     }
 
     /// Records `trace` and writes `NAME.perf.data` and `NAME.truth.tsv` into `out`.

@@ -17,7 +17,8 @@ macro_rules! sources {
 
 sources!(
     "machine", "viterbi", "arcs", "hash", "sparse", "trips", "interp", "tree", "bisect", "ratios", "enter",
-    "compare", "scan", "blend", "many",
+    "compare", "scan", "blend", "many", "sled", "leaves", "counters", "dot", "sorts", "lex", "lz", "virt",
+    "fft", "match",
 );
 
 /// A program as source text.
