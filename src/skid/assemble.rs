@@ -15,6 +15,9 @@ use crate::code::{CallSite, FunctionIx, Program};
 /// alone, over recordings of five real programs (jq, lua, mawk, sqlite, svm-train): 400 gives .181 and 15, 800 .179 and 34, 1500
 /// more than a minute; all instructions counted, 3000 of them, .191 and 18.
 const LARGEST_REGION: usize = 600;
+/// A call of what is called but once tells nothing where one of the two functions has less than this share of the other's samples: what
+/// runs once at the start would be solved with what runs all the time.
+const NEGLIGIBLE: f64 = 0.01;
 
 /// Groups functions that call each other, strongest ties first, as long as a group stays small enough to solve. `load` is a
 /// function's share of the samples, `size` the number of its instructions that matter.
@@ -24,10 +27,14 @@ pub fn groups(
     size: &dyn Fn(FunctionIx) -> usize,
 ) -> Vec<Vec<FunctionIx>> {
     let mut ties: Vec<(f64, FunctionIx, FunctionIx)> = Vec::new();
+    let repeated = repeated(program);
     for call in &program.calls {
         for target in &call.targets {
-            let strength = load(call.caller).min(load(target.function)) + target.seen as f64;
-            ties.push((strength, call.caller, target.function));
+            let (caller, callee) = (load(call.caller), load(target.function));
+            if repeated.contains(&target.function) || caller.min(callee) >= NEGLIGIBLE * caller.max(callee) {
+                let strength = caller.min(callee) + target.seen as f64;
+                ties.push((strength, call.caller, target.function));
+            }
         }
     }
     ties.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
@@ -45,6 +52,19 @@ pub fn groups(
         groups.entry(g).or_default().push(f);
     }
     groups.into_values().collect()
+}
+
+/// Functions that are called in a loop, that call themselves, and those that these call.
+fn repeated(program: &Program) -> BTreeSet<FunctionIx> {
+    let looped = |call: &&CallSite| {
+        let function = &program.functions[call.caller].1;
+        let recurs = || program.below(&BTreeSet::from([call.caller])).contains(&call.caller);
+        function.loops.of(function.cfg.block_of(call.inst)).is_some() || recurs()
+    };
+    let calls = program.calls.iter().filter(looped);
+    let first: BTreeSet<FunctionIx> = calls.flat_map(|call| &call.targets).map(|t| t.function).collect();
+    let below = program.below(&first);
+    first.into_iter().chain(below).collect()
 }
 
 /// The model of `functions`, of the blocks that `keep` wants. What ends the process, or throws, is not expected to run if it has
