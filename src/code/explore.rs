@@ -39,6 +39,11 @@ impl Function {
         self.insts.binary_search_by_key(&address, |i| i.address).ok()
     }
 
+    /// Whether the instruction with this index is in a loop.
+    pub fn repeats(&self, inst: usize) -> bool {
+        self.loops.of(self.cfg.block_of(inst)).is_some()
+    }
+
     /// Whether control may leave it other than by a trap or by what never returns.
     pub fn returns(&self) -> bool {
         self.cfg.blocks.iter().any(|block| block.exit.leaves())

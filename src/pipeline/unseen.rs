@@ -53,8 +53,7 @@ impl Found {
     /// Whether a function does in a loop.
     fn calls_again(&self, space: u32, function: &Function) -> bool {
         let calls = |inst: &Inst| self.transfers.contains(&Place { space, address: inst.address });
-        let looped = |ix: usize| function.loops.of(function.cfg.block_of(ix)).is_some();
-        function.insts.iter().enumerate().any(|(ix, inst)| calls(inst) && looped(ix))
+        function.insts.iter().enumerate().any(|(ix, inst)| calls(inst) && function.repeats(ix))
     }
 
     /// Looks through an image.

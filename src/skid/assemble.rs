@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::classes::Classes;
+use super::components::Components;
 use super::folded::Folded;
 use super::fusion;
 use super::hold::{Reporting, TimeSamples};
@@ -56,15 +57,19 @@ pub fn groups(
 
 /// Functions that are called in a loop, that call themselves, and those that these call.
 fn repeated(program: &Program) -> BTreeSet<FunctionIx> {
-    let looped = |call: &&CallSite| {
-        let function = &program.functions[call.caller].1;
-        let recurs = || program.below(&BTreeSet::from([call.caller])).contains(&call.caller);
-        function.loops.of(function.cfg.block_of(call.inst)).is_some() || recurs()
-    };
-    let calls = program.calls.iter().filter(looped);
-    let first: BTreeSet<FunctionIx> = calls.flat_map(|call| &call.targets).map(|t| t.function).collect();
-    let below = program.below(&first);
-    first.into_iter().chain(below).collect()
+    let mut called = vec![Vec::new(); program.functions.len()];
+    for call in &program.calls {
+        called[call.caller].extend(call.targets.iter().map(|target| target.function));
+    }
+    let cycles = Components::along(called).of;
+    let mut again = BTreeSet::new();
+    for call in &program.calls {
+        let looped = program.functions[call.caller].1.repeats(call.inst);
+        let callees = call.targets.iter().map(|target| target.function);
+        again.extend(callees.filter(|&callee| looped || cycles[callee] == cycles[call.caller]));
+    }
+    let below = program.below(&again);
+    again.into_iter().chain(below).collect()
 }
 
 /// The model of `functions`, of the blocks that `keep` wants. What ends the process, or throws, is not expected to run if it has
@@ -149,6 +154,26 @@ mod tests {
         let own = |model: &Model| model.region.roots.contains(&entry(model).expect("its block"));
         assert!(own(&model_of(&[0, 1, 2])));
         assert!(!own(&model_of(&[0, 2])), "nobody calls it from there");
+    }
+
+    #[test]
+    fn what_runs_once_is_not_solved_with_what_runs_all_the_time() {
+        // 0: call 10; 5: ret — 10: call 20; 15: dec %edi; 17: jne 10; 19: ret — 20: nop; 21: ret — 28: call 28; 2d: ret
+        let mut code = vec![0xe8, 0x0b, 0, 0, 0, 0xc3];
+        code.resize(0x10, 0xcc);
+        code.extend([0xe8, 0x0b, 0, 0, 0, 0xff, 0xcf, 0x75, 0xf7, 0xc3]);
+        code.resize(0x20, 0xcc);
+        code.extend([0x90, 0xc3]);
+        code.resize(0x28, 0xcc);
+        code.extend([0xe8, 0xfb, 0xff, 0xff, 0xff, 0xc3]);
+        let source = Bytes(0, code);
+        let ranges = [0..6, 0x10..0x1a, 0x20..0x22, 0x28..0x2e];
+        let functions = ranges.map(|r| (0, explore(&source, r, &[])));
+        let program = Program::link(functions.into(), &NoStubs, &Told::default());
+        assert_eq!(repeated(&program), BTreeSet::from([2, 3]));
+        let groups = |first: f64| groups(&program, &|f| [first, 0.9, 0.001, 0.0][f], &|_| 1);
+        assert_eq!(groups(0.001), [vec![0], vec![1, 2], vec![3]]);
+        assert_eq!(groups(0.1), [vec![0, 1, 2], vec![3]]);
     }
 
     fn program(code: Vec<u8>) -> Program {

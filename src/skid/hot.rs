@@ -85,9 +85,7 @@ fn reached(program: &Program, functions: &[FunctionIx], own: &BTreeSet<FunctionI
 
 /// Whether function `f` calls one of `called` in a loop: it then runs as often, whether it is waited for or not.
 fn repeats(program: &Program, f: FunctionIx, called: &BTreeSet<FunctionIx>) -> bool {
-    let function = &program.functions[f].1;
-    let looped = |call: &CallSite| function.loops.of(function.cfg.block_of(call.inst)).is_some();
-    let calls = program.calls_in(f).iter().filter(|call| looped(call));
+    let calls = program.calls_in(f).iter().filter(|call| program.functions[f].1.repeats(call.inst));
     calls.flat_map(|call| &call.targets).any(|target| called.contains(&target.function))
 }
 
