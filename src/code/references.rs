@@ -16,15 +16,16 @@ const WORD: usize = 4;
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct References {
-    /// Calls and jumps, with where they lead.
+    /// Where calls and jumps stand, with where they lead.
     pub transfers: Vec<(u64, u64)>,
-    /// What else refers to, as an indirect call needs it.
+    /// Addresses that something else leads to: whoever has one may call it indirectly.
     pub taken: BTreeSet<u64>,
 }
 
 impl References {
     /// Those in `bytes`, which stand at `start`, to the addresses `wanted`.
     pub fn find(bytes: &[u8], start: u64, bitness: Bitness, wanted: &BTreeSet<u64>) -> References {
+        let wanted = Wanted::new(wanted);
         let mut found = References::default();
         for (offset, word) in bytes.windows(WORD).enumerate() {
             let &[a, b, c, d] = word else { continue };
@@ -33,17 +34,37 @@ impl References {
             let end = at.wrapping_add(WORD as u64);
             let to = end.wrapping_add_signed(i64::from(i32::from_le_bytes(word)));
             let to = if bitness == Bitness::Bits32 { to & u64::from(u32::MAX) } else { to };
-            if wanted.contains(&to) {
+            if wanted.contains(to) {
                 let before = |n: usize| offset.checked_sub(n).map_or(0, |ix| bytes[ix]);
                 if TRANSFERS.contains(&before(1)) {
-                    found.transfers.push((at - 1, to));
+                    found.transfers.push((at.wrapping_sub(1), to));
                 } else if !(before(2) == 0x0f && before(1) & 0xf0 == 0x80) {
                     found.taken.insert(to);
                 }
             }
-            found.taken.extend(wanted.get(&u64::from(u32::from_le_bytes(word))));
+            let constant = u64::from(u32::from_le_bytes(word));
+            found.taken.extend(Some(constant).filter(|&constant| wanted.contains(constant)));
         }
         found
+    }
+}
+
+/// Addresses that are asked for at every byte.
+struct Wanted<'a> {
+    all: &'a BTreeSet<u64>,
+    /// Whether one of them ends in these bits.
+    ends: Vec<bool>,
+}
+
+impl Wanted<'_> {
+    fn new(all: &BTreeSet<u64>) -> Wanted<'_> {
+        let mut ends = vec![false; 1 << u16::BITS];
+        all.iter().for_each(|&address| ends[usize::from(address as u16)] = true);
+        Wanted { all, ends }
+    }
+
+    fn contains(&self, address: u64) -> bool {
+        self.ends[usize::from(address as u16)] && self.all.contains(&address)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Callers without samples: code that is never waited for, as a loop that does little but call, holds no sample however often
 //! it runs; nor does any callchain tell of it where none were recorded.
 //!
-//! In: a linked program. Out: functions outside it that call, in a loop, those of its functions which nothing in it calls. They are looked
-//! for among the direct calls of the images that were sampled; a function that many may call tells nothing, nor does one whose
-//! address is taken, for who calls it indirectly is not known. (`_IO_default_xsputn`, which `sprintf` calls through a table, seemed
-//! to be called by `_IO_new_file_xsputn` alone.)
+//! In: a linked program. Out: functions outside it that call, in a loop, those of its functions which nothing in it calls.
+//! They are looked for among the direct calls of the images that were sampled; a function that many may call tells nothing,
+//! nor does one whose address is taken, for who calls it indirectly is not known. (`_IO_default_xsputn`, which `sprintf` calls
+//! through a table, seemed to be called by `_IO_new_file_xsputn` alone.)
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +50,7 @@ impl Found {
         self.callers.iter().filter(sure).flat_map(|(_, callers)| callers).copied()
     }
 
-    /// Whether a function does in a loop.
+    /// Whether a function calls one of them in a loop.
     fn calls_again(&self, space: u32, function: &Function) -> bool {
         let calls = |inst: &Inst| self.transfers.contains(&Place { space, address: inst.address });
         function.insts.iter().enumerate().any(|(ix, inst)| calls(inst) && function.repeats(ix))

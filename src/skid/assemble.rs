@@ -16,8 +16,8 @@ use crate::code::{CallSite, FunctionIx, Program};
 /// alone, over recordings of five real programs (jq, lua, mawk, sqlite, svm-train): 400 gives .181 and 15, 800 .179 and 34, 1500
 /// more than a minute; all instructions counted, 3000 of them, .191 and 18.
 const LARGEST_REGION: usize = 600;
-/// A call of what is called but once tells nothing where one of the two functions has less than this share of the other's samples: what
-/// runs once at the start would be solved with what runs all the time.
+/// A call of what is called but once tells nothing where one of the two functions has less than this share of the other's
+/// samples: what runs once at the start would be solved with what runs all the time.
 const NEGLIGIBLE: f64 = 0.01;
 
 /// Groups functions that call each other, strongest ties first, as long as a group stays small enough to solve. `load` is a
