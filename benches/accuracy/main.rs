@@ -35,7 +35,7 @@ struct Arguments {
     /// Only the quick part of the grid
     #[arg(long)]
     quick: bool,
-    /// Also the generated cases that nothing was chosen by
+    /// Also the generated cases that no number was chosen by
     #[arg(long)]
     others: bool,
     /// Only cases with this in their name; may be repeated

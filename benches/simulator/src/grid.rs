@@ -126,7 +126,7 @@ cases! {
 }
 
 cases! {
-    /// Cases that nothing was chosen by: other programs, and their own mix of cores and skids.
+    /// Cases that came last, of other programs: they showed faults, but no number was chosen by them.
     OTHERS:
     "sled-wide4-45" "sled" Wide4 about(45), AfterHead, 20000, PLAIN;
     "sled-wide6-lognormal30" "sled" Wide6 lognormal(30.0), AfterHead, 12000, CHAINS;
