@@ -104,9 +104,11 @@ pub(super) fn with_context<T>(body: impl FnOnce(&mut Context<'_>) -> T) -> T {
         event: "cycles:u".into(),
         functions: vec!["main".into()],
         verdict,
+        samples: 500,
         ..RegionReport::default()
     };
-    let regions = [region(Verdict::Gibbs), region(Verdict::Flow)];
+    let untried = RegionReport { samples: 4, ..region(Verdict::Flow) };
+    let regions = [region(Verdict::Gibbs), region(Verdict::Flow), untried];
     body(&mut Context {
         regions: &regions,
         attrs: &attrs,

@@ -19,8 +19,8 @@ use crate::skid::reporting::{self, Certainty, Verdict};
 
 /// How strongly each kind of evidence speaks.
 pub const TRUST: Trust = Trust { dispersion: 4.0, spread: 0.4, prior: 1.0 };
-/// Groups with fewer samples keep their flow: they tell nothing about skid.
-const LEAST_SAMPLES: f64 = 200.0;
+/// Groups with fewer samples keep their flow: they tell nothing about skid, and no model of it is tried on them.
+pub const LEAST_SAMPLES: f64 = 200.0;
 /// Groups with more free parameters keep their flow.
 const MOST_FREEDOM: usize = 150;
 

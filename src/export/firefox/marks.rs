@@ -4,6 +4,7 @@ use super::format::{INTERVAL, MarkerField, MarkerSchema, Markers, Rejected};
 use super::tables::{OTHER, Tables};
 use crate::export::plain;
 use crate::report::{RegionReport, Verdict, brief};
+use crate::solve::LEAST_SAMPLES;
 
 const TYPE: &str = "RejectedModel";
 
@@ -26,7 +27,7 @@ pub(super) fn schema() -> MarkerSchema {
     }
 }
 
-/// One marker per rejected region of `event`, each over the time of the track that shows it.
+/// One marker per rejected region (none where a model is never tried) of `event`, each over the time of the track that shows it.
 pub(super) fn markers(
     regions: &[RegionReport],
     event: &str,
@@ -36,7 +37,9 @@ pub(super) fn markers(
     let mut markers = Markers::default();
     let rejected =
         |r: &&RegionReport| matches!(r.verdict, Verdict::Argmin | Verdict::Flow | Verdict::Unchanged);
-    let mut regions: Vec<_> = regions.iter().filter(rejected).filter(|r| r.event == event).collect();
+    let tried = |r: &&RegionReport| r.samples as f64 >= LEAST_SAMPLES;
+    let regions = regions.iter().filter(|r| r.event == event);
+    let mut regions: Vec<_> = regions.filter(rejected).filter(tried).collect();
     regions.sort_by_key(|region| std::cmp::Reverse(region.samples));
     for region in regions {
         markers.data.push(Rejected {

@@ -361,6 +361,7 @@ fn a_rejected_model_is_marked_on_the_heaviest_track_of_its_event() {
     let profile = read(&[one, CorrectedSample { tid: 7, ..one }, one, sample(1, 9, &frames)]);
     let marked: Vec<_> = profile.threads.iter().filter(|t| t.markers.length > 0).collect();
     assert_eq!((marked.len(), &marked[0].tid[..], &marked[0].name[..]), (1, "8", "my prog (cycles:u)"));
+    assert_eq!(marked[0].markers.length, 1, "none where no model is tried");
     let data = &marked[0].markers.data[0];
     assert_eq!((&data["functions"], &data["answer"]), (&"main".into(), &"flow".into()));
 }
