@@ -244,6 +244,9 @@ pub struct RegionReport {
     pub samples: u64,
     /// How it ended.
     pub verdict: Verdict,
+    /// Whether its samples are enough to tell of skid.
+    #[serde(skip)]
+    pub tells: bool,
     /// Why, in a sentence.
     pub reason: String,
     /// The solver whose answer was kept.

@@ -105,9 +105,10 @@ pub(super) fn with_context<T>(body: impl FnOnce(&mut Context<'_>) -> T) -> T {
         functions: vec!["main".into()],
         verdict,
         samples: 500,
+        tells: true,
         ..RegionReport::default()
     };
-    let untried = RegionReport { samples: 4, ..region(Verdict::Flow) };
+    let untried = RegionReport { samples: 4, tells: false, ..region(Verdict::Flow) };
     let regions = [region(Verdict::Gibbs), region(Verdict::Flow), untried];
     body(&mut Context {
         regions: &regions,

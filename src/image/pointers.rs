@@ -43,7 +43,6 @@ fn word(bytes: &[u8]) -> u64 {
 mod tests {
     use std::path::Path;
 
-    use super::super::symtab::Table;
     use super::*;
 
     #[test]

@@ -10,7 +10,7 @@ use super::decoding::{Range, bitness, function};
 use super::links::Links;
 use super::survey::{CellIx, EventCount, Survey};
 use super::unseen;
-use crate::code::{Flow, Function, Program, Told};
+use crate::code::{Flow, Function, Place, Program, Told};
 use crate::image::{ImageId, Images, Location, Svma};
 use crate::progress::{Progress, Stage, each};
 use crate::skid::hot::Scope;
@@ -36,30 +36,25 @@ pub fn link(
     wanted.extend(callees.iter().map(|p| (*p, Vec::new())));
     let callees = callees.into_iter().map(|p| (p, Vec::new())).collect();
     functions.extend(decode(&survey.images, &callees, progress));
-    let program = linked(survey, functions);
+    let (program, samples) = linked(survey, functions);
     let unseen = match scope {
-        Scope::Noticeable => unseen(survey, &program),
+        Scope::Noticeable => unseen::callers(&survey.images, &program, &Links::new(&survey.images, &samples)),
         Scope::Sampled => Vec::new(),
     };
     match unseen.is_empty() {
         true => program,
-        false => linked(survey, program.functions.into_iter().chain(unseen).collect()),
+        false => linked(survey, program.functions.into_iter().chain(unseen).collect()).0,
     }
 }
 
-/// Links `functions` by what the images and the recording know.
-fn linked(survey: &Survey, mut functions: Vec<(u32, Function)>) -> Program {
+/// Links `functions` by what the images and the recording know; and the samples of each of them.
+fn linked(survey: &Survey, mut functions: Vec<(u32, Function)>) -> (Program, BTreeMap<Place, f64>) {
     functions.sort_by_key(|(space, f)| (*space, f.range.start));
     let samples = samples(survey, &functions);
     let links = Links::new(&survey.images, &samples);
     let told = told(survey, &functions, &links);
-    Program::link(functions, &links, &Told { samples: samples.clone(), ..told })
-}
-
-/// Callers of `program`'s functions that neither samples nor callchains tell of.
-fn unseen(survey: &Survey, program: &Program) -> Vec<(u32, Function)> {
-    let samples = samples(survey, &program.functions);
-    unseen::callers(&survey.images, program, &Links::new(&survey.images, &samples))
+    let program = Program::link(functions, &links, &Told { samples: samples.clone(), ..told });
+    (program, samples)
 }
 
 /// Per event, the weight from which on a function is looked at.

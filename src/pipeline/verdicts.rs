@@ -8,7 +8,7 @@ use crate::image::{Location, demangle};
 use crate::options::Options;
 use crate::perfdata::PerfFile;
 use crate::report::{self, Class, Verdict};
-use crate::solve::{Answer, Solved};
+use crate::solve::{Answer, Solved, tells_of_skid};
 
 /// What is told of the skid that was found.
 pub(super) fn model(solved: &Solved, options: &Options, measured: bool) -> report::Model {
@@ -43,6 +43,7 @@ impl Desk<'_> {
             functions: functions.into_iter().map(name).collect(),
             samples: answer.model.events.first().map_or(0.0, |e| e.total()).round() as u64,
             verdict: answer.solver.verdict(),
+            tells: tells_of_skid(&answer.model),
             reason: answer.reason.clone(),
             solver: answer.solver,
             rhat: answer.r_hat,

@@ -41,4 +41,4 @@ pub use answer::{Answer, Evidence, Known, Settings, Solved, credible};
 pub use group::{Group, prepare};
 pub use identified::Identified;
 pub use solver::Solver;
-pub use whole::{LEAST_SAMPLES, share_out, solve, solve_all};
+pub use whole::{share_out, solve, solve_all, tells_of_skid};

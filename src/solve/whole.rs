@@ -13,14 +13,14 @@ use super::settle::Bench;
 use super::solver::Solver;
 use crate::code::Program;
 use crate::progress::{Progress, Stage, each};
-use crate::skid::Skid;
 use crate::skid::hold::Reporting;
 use crate::skid::reporting::{self, Certainty, Verdict};
+use crate::skid::{Model, Skid};
 
 /// How strongly each kind of evidence speaks.
 pub const TRUST: Trust = Trust { dispersion: 4.0, spread: 0.4, prior: 1.0 };
-/// Groups with fewer samples keep their flow: they tell nothing about skid, and no model of it is tried on them.
-pub const LEAST_SAMPLES: f64 = 200.0;
+/// Groups with fewer samples keep their flow: they tell nothing about skid.
+const LEAST_SAMPLES: f64 = 200.0;
 /// Groups with more free parameters keep their flow.
 const MOST_FREEDOM: usize = 150;
 
@@ -116,7 +116,12 @@ pub fn solve_all(groups: &[Group], settings: &Settings, progress: &dyn Progress)
     let members: Vec<&Group> = worthy.iter().map(|&ix| &groups[ix]).collect();
     let (skid, near) = pool::pool(&members, settings.skid, settings.known.cycles, TRUST);
     let near: BTreeMap<usize, Vec<f64>> = worthy.into_iter().zip(near).collect();
-    let bench = Bench { settings, skid: &skid, trust: TRUST, samples: groups.iter().map(samples).sum() };
+    let bench = Bench {
+        settings,
+        skid: &skid,
+        trust: TRUST,
+        samples: groups.iter().map(|group| samples(&group.model)).sum(),
+    };
     let answer = |ix: usize| {
         let answer = match near.get(&ix) {
             Some(near) => bench.settle(ix, &groups[ix], near),
@@ -130,13 +135,18 @@ pub fn solve_all(groups: &[Group], settings: &Settings, progress: &dyn Progress)
     (skid, answers)
 }
 
-fn samples(group: &Group) -> f64 {
-    group.model.events.iter().map(|e| e.total()).sum()
+fn samples(model: &Model) -> f64 {
+    model.events.iter().map(|e| e.total()).sum()
+}
+
+/// Whether there are enough samples to tell of skid: where not, no model of it is tried.
+pub fn tells_of_skid(model: &Model) -> bool {
+    samples(model) >= LEAST_SAMPLES
 }
 
 fn worth(group: &Group, settings: &Settings) -> bool {
     settings.solver.models_skid()
-        && samples(group) >= LEAST_SAMPLES
+        && tells_of_skid(&group.model)
         && group.model.region.freedom() <= MOST_FREEDOM
 }
 
@@ -148,7 +158,7 @@ fn unmodelled(group: &Group, settings: &Settings) -> Answer {
         Solver::Timed => timed(group, asked, seed),
         solver @ (Solver::Mean | Solver::Profi | Solver::Bolt | Solver::Mcf) => baseline(group, solver)
             .unwrap_or_else(|| flow(group, "the baseline finds no executions".into(), seed)),
-        Solver::Gibbs | Solver::Argmin | Solver::Ics if samples(group) < LEAST_SAMPLES => {
+        Solver::Gibbs | Solver::Argmin | Solver::Ics if !tells_of_skid(&group.model) => {
             flow(group, "too few samples to tell skid from flow".into(), seed)
         }
         Solver::Gibbs | Solver::Argmin | Solver::Ics => {

@@ -4,7 +4,6 @@ use super::format::{INTERVAL, MarkerField, MarkerSchema, Markers, Rejected};
 use super::tables::{OTHER, Tables};
 use crate::export::plain;
 use crate::report::{RegionReport, Verdict, brief};
-use crate::solve::LEAST_SAMPLES;
 
 const TYPE: &str = "RejectedModel";
 
@@ -37,9 +36,8 @@ pub(super) fn markers(
     let mut markers = Markers::default();
     let rejected =
         |r: &&RegionReport| matches!(r.verdict, Verdict::Argmin | Verdict::Flow | Verdict::Unchanged);
-    let tried = |r: &&RegionReport| r.samples as f64 >= LEAST_SAMPLES;
-    let regions = regions.iter().filter(|r| r.event == event);
-    let mut regions: Vec<_> = regions.filter(rejected).filter(tried).collect();
+    let asked = regions.iter().filter(|r| r.tells && r.event == event);
+    let mut regions: Vec<_> = asked.filter(rejected).collect();
     regions.sort_by_key(|region| std::cmp::Reverse(region.samples));
     for region in regions {
         markers.data.push(Rejected {
