@@ -8,7 +8,7 @@ use super::folded::Folded;
 use super::fusion;
 use super::hold::{Reporting, TimeSamples};
 use super::likelihood::{Model, Observation};
-use super::region::Region;
+use super::region::{Arm, ArmKind, Away, Region};
 use super::shares::shared;
 use crate::code::{CallSite, FunctionIx, Program};
 
@@ -91,6 +91,7 @@ pub fn model(
     };
     let kept = |f: FunctionIx, b: usize| keep(f, b) && runs(f, b);
     let mut region = Region::fed(program, classes, functions, &kept, &fed);
+    region.away = away(program, functions, &region, &retired[0]);
     let seen = time.unwrap_or(&retired[0]);
     for node in &mut region.nodes {
         node.fused &= fusion::fuses(program, reporting, node);
@@ -113,6 +114,19 @@ fn fed(program: &Program, functions: &[FunctionIx], event: &Folded) -> BTreeSet<
     };
     let outside = |f: &FunctionIx| program.calls_of(*f).any(|c| !own.contains(&c.caller) && sampled(c));
     own.iter().copied().filter(outside).collect()
+}
+
+/// Calls that `region`, of `functions`, steps over, into what `event` was sampled in.
+fn away(program: &Program, functions: &[FunctionIx], region: &Region, event: &Folded) -> Vec<Away> {
+    let skips = region.arms.iter().enumerate().filter(|(_, arm)| matches!(arm.kind, ArmKind::Skip { .. }));
+    let away = |(arm, skip): (usize, &Arm)| {
+        let node = &region.nodes[skip.node];
+        let targets = &program.site(node.function, node.inst)?.targets;
+        let outside = targets.iter().map(|target| target.function).filter(|f| !functions.contains(f));
+        let samples = outside.map(|f| event.within(f)).sum::<f64>() / event.period;
+        (samples > 0.0).then_some(Away { arm, samples })
+    };
+    skips.filter_map(away).collect()
 }
 
 fn observation(region: &Region, event: &Folded) -> Observation {

@@ -126,7 +126,7 @@ mod tests {
     /// What is learnt of the first choice in a loop around `body` that is guessed wrong as `truly`.
     fn learnt(body: &[u8], truly: f64) -> f64 {
         let (region, rates) = skipping(body);
-        let under = |guesses: &Guesses| schedule(&region, &rates, guesses, &[], Shape::default());
+        let under = |guesses: &Guesses| schedule(&region, &rates, guesses, &[], Shape::default(), 1);
         let seen = under(&Guesses(vec![truly; 2])).cycles;
         let mut guesses = Guesses::new(&region);
         for _ in 0..8 {
@@ -149,7 +149,7 @@ mod tests {
         // mov (%rax),%rax (eight times) takes longer than all that a wrong guess costs, for the branch does not wait for it
         let chain = [0x48, 0x8b, 0x00].repeat(8);
         let (region, rates) = skipping(&chain);
-        let under = |share| schedule(&region, &rates, &Guesses(vec![share; 2]), &[], Shape::default());
+        let under = |share| schedule(&region, &rates, &Guesses(vec![share; 2]), &[], Shape::default(), 1);
         let cycles = |share: f64| under(share).cycles.iter().sum::<f64>();
         assert!(cycles(0.5) - cycles(0.0) < 4.0, "{} {}", cycles(0.5), cycles(0.0));
         let found = learnt(&chain, 0.1);

@@ -141,6 +141,15 @@ pub struct Recursion {
     pub open: bool,
 }
 
+/// A call of code outside the region that has samples of its own: skid carries samples there and back.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Away {
+    /// The arm that steps over the call.
+    pub arm: usize,
+    /// Samples of what is called.
+    pub samples: f64,
+}
+
 /// The region.
 #[derive(Clone, Debug, Default)]
 pub struct Region {
@@ -162,6 +171,8 @@ pub struct Region {
     pub roots: Vec<usize>,
     /// Functions that call themselves, directly or not.
     pub recursions: Vec<Recursion>,
+    /// Calls of sampled code that is outside the region.
+    pub away: Vec<Away>,
     /// Number of classes over the whole program.
     pub classes: usize,
 }

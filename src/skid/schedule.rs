@@ -26,7 +26,6 @@ const MOST_WALKED: usize = 400_000;
 /// Instructions walked in one go, and how many only fill the core where a walk starts as often as code runs.
 const STRETCH: usize = 400;
 const FILLING: usize = 60;
-const SEED: u64 = 1;
 /// Cycles of a load that misses.
 const MISS: f64 = 40.0;
 /// Cycles beyond the ideal that are not taken for a stall.
@@ -51,9 +50,16 @@ pub struct Refill {
 }
 
 /// The schedule at `rates` on a core of this `shape`, if choices are guessed wrong as `guesses` has it, and each node stalls for
-/// `stalls` on average; none: nothing stalls.
-pub fn schedule(region: &Region, rates: &Rates, guesses: &Guesses, stalls: &[f64], shape: Shape) -> Schedule {
-    let mut walker = Walker::new(region, rates, guesses, stalls, shape);
+/// `stalls` on average; none: nothing stalls. Equal `seed`s walk equally.
+pub fn schedule(
+    region: &Region,
+    rates: &Rates,
+    guesses: &Guesses,
+    stalls: &[f64],
+    shape: Shape,
+    seed: u64,
+) -> Schedule {
+    let mut walker = Walker::new(region, rates, guesses, stalls, shape, seed);
     let mut left = (WALKED * region.nodes.len()).clamp(LEAST_WALKED, MOST_WALKED);
     let mut turn = 0;
     while left > 0 && !region.blocks.is_empty() {
@@ -103,6 +109,7 @@ impl<'a> Walker<'a> {
         guesses: &Guesses,
         stalls: &'a [f64],
         shape: Shape,
+        seed: u64,
     ) -> Walker<'a> {
         let mut sum = 0.0;
         let executed = region.blocks.iter().zip(&rates.blocks);
@@ -117,7 +124,7 @@ impl<'a> Walker<'a> {
             stalls,
             shape,
             sums: sums.collect(),
-            rng: Xoshiro256PlusPlus::seed_from_u64(SEED),
+            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             held: vec![Held::default(); region.nodes.len()],
         }
     }
@@ -216,7 +223,7 @@ mod tests {
         let region = Region::build(&program, &Classes::of(&program), &[0], &|_, _| true);
         assert_eq!(region.freedom(), 1);
         let rates = Circulation::new(&region).rates(&region, &[1000f64.ln()], 1e6).expect("a flow");
-        schedule(&region, &rates, &Guesses::new(&region), stalls, shape).cycles
+        schedule(&region, &rates, &Guesses::new(&region), stalls, shape, 1).cycles
     }
 
     fn cycles(schedule: &[f64]) -> f64 {

@@ -37,7 +37,7 @@ struct Candidate {
 /// Parameters of the flow of `group` that is likeliest under `skid`, and what was believed to find it; `None` if that is the
 /// flow that samples and time agree on.
 pub fn choose(group: &Group, skid: &Skid) -> Option<(Vec<f64>, Belief)> {
-    let plain = Trust { dispersion: 1.0, ..TRUST };
+    let plain = Trust { dispersion: 1.0, error: 0.0, ..TRUST };
     let mut posterior = Posterior::new(&group.model, group.start(), skid.clone(), plain);
     let timed = judge(&mut posterior, group.timed.clone()?, TIMED)?;
     let besides: Vec<Candidate> =

@@ -64,7 +64,7 @@ impl Group {
     /// Finds the flow that the samples and time agree on, from parameters `start`.
     fn agree(&mut self, start: Vec<f64>) {
         let rates = self.model.rates(&start);
-        self.timed = timed(&mut self.model, start, rates.as_ref().unwrap_or(&self.rates));
+        self.timed = timed(&mut self.model, &start, rates.as_ref().unwrap_or(&self.rates));
     }
 
     /// How much time strains the code where it agrees with the samples best: half the sum of its squared residuals.

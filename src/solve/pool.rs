@@ -100,7 +100,7 @@ fn weigh(groups: &[&Group], near: &[Vec<f64>], skid: &Skid, shapes: &[Shape], tr
 /// The energy of a group's samples under each shape; the best shape's dispersion says how far the group is to be believed.
 fn judge(group: &Group, prediction: &Prediction, skid: &Skid, shapes: &[Shape], trust: Trust) -> Vec<f64> {
     let model = &group.model;
-    let plain = Trust { dispersion: 1.0, ..trust };
+    let plain = Trust { dispersion: 1.0, error: 0.0, ..trust };
     let posterior = Posterior::new(model, group.start(), skid.clone(), plain);
     let one = |shape: &Shape| {
         let skid = Skid { weights: shape.weights.clone(), ..skid.clone() };

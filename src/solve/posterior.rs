@@ -14,8 +14,10 @@ use crate::skid::{Circulation, Kernel, Model, Rates, Skid, recursions, shares};
 /// How strongly each kind of evidence speaks.
 #[derive(Clone, Copy, Debug)]
 pub struct Trust {
-    /// Variance of samples over Poisson's, ≥ 1.
+    /// Variance of samples over Poisson's, ≥ 1 …
     pub dispersion: f64,
+    /// … and by which share of what it expects in a block the kernel errs besides, ≥ 0 (standard deviation).
+    pub error: f64,
     /// Standard deviation of the log head times within a class.
     pub spread: f64,
     /// Standard deviation of branch logits around the centre.
@@ -103,8 +105,10 @@ impl<'a> Posterior<'a> {
         for (event, seen) in self.seen.iter().enumerate() {
             let expected = self.model.expected(prediction, skid, event);
             let exact = self.model.events[event].exact;
-            let scale = 2.0 / if exact { EXACT } else { self.trust.dispersion }.sqrt();
+            let (dispersion, error) =
+                if exact { (EXACT, 0.0) } else { (self.trust.dispersion, self.trust.error) };
             for (block, seen) in self.model.region.blocks.iter().zip(seen) {
+                let scale = 2.0 / (dispersion + (error * seen).powi(2)).sqrt();
                 let expected: f64 = expected[block.nodes.clone()].iter().sum();
                 misfits.push(scale * ((expected + 0.375).sqrt() - seen));
             }
@@ -132,5 +136,29 @@ impl Energy for Posterior<'_> {
             let prediction = self.follow(around.moved(k, step, self.model.total())?);
             Some(self.residuals_of(&moved, &prediction))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skid::hold::Reporting;
+    use crate::skid::testing::skipping;
+
+    /// Half the squared residuals of samples that the kernel expects a fifth off, `times` as many.
+    fn misfit(times: f64, error: f64) -> f64 {
+        let samples = [100.0, 60.0, 60.0, 100.0, 100.0, 1.0].map(|n| times * n);
+        let model = skipping(samples, false, Reporting::default());
+        let trust = Trust { dispersion: 4.0, error, spread: 0.4, prior: 1.0 };
+        let posterior = Posterior::new(&model, &[0.0, 7.0], Skid::fixed(1.0, 1.0, 1.0), trust);
+        let prediction = posterior.predict(&[0.0, 7.0]).expect("a flow");
+        posterior.misfits(&prediction, &posterior.skid).iter().map(|r| 0.5 * r * r).sum()
+    }
+
+    #[test]
+    fn more_samples_do_not_make_the_kernel_righter_than_it_is() {
+        assert!(misfit(1e4, 0.0) > 50.0 * misfit(100.0, 0.0), "without an error of its own");
+        assert!(misfit(1e4, 0.1) < 2.0 * misfit(100.0, 0.1));
+        assert!(misfit(1.0, 0.1) > 0.5 * misfit(1.0, 0.0), "few samples are believed as before");
     }
 }

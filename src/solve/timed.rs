@@ -21,18 +21,41 @@ const KEPT: f64 = 0.5;
 /// Share of executions that may still go elsewhere in the last turn.
 const SETTLED: f64 = 2e-3;
 
+/// Searches whose mean is the answer, each with walks of its own.
+const SEARCHES: u64 = 4;
+
 /// Parameters of that flow, searched from `start` with a schedule at `rates` first; leaves the schedule in `model`. `None` if
 /// there is no flow.
-pub fn timed(model: &mut Model, start: Vec<f64>, rates: &Rates) -> Option<Vec<f64>> {
+///
+/// A schedule is a mean over walks. With other walks a recording's block distance differs by .0065 (root of the mean square over 86
+/// recordings, most of it in seven of them), so what is told is the mean over some.
+pub fn timed(model: &mut Model, start: &[f64], rates: &Rates) -> Option<Vec<f64>> {
+    let mut another = |seed| Some((search(model, start.to_vec(), rates, seed)?, model.ideal.clone()));
+    let mut found = (0..SEARCHES).filter_map(&mut another);
+    let (mut z, mut ideal) = found.next()?;
+    for (count, (other, schedule)) in (1..).zip(found) {
+        approach(&mut z, &other, count);
+        approach(&mut ideal, &schedule, count);
+    }
+    model.ideal = ideal;
+    Some(z)
+}
+
+/// Makes the `mean` of `count` one that `another` counts in.
+fn approach(mean: &mut [f64], another: &[f64], count: usize) {
+    mean.iter_mut().zip(another).for_each(|(mean, one)| *mean += (one - *mean) / (count + 1) as f64);
+}
+
+fn search(model: &mut Model, start: Vec<f64>, rates: &Rates, seed: u64) -> Option<Vec<f64>> {
     let shape = model.reporting.shape;
     let mut guesses = Guesses::new(&model.region);
-    let mut ideal = schedule(&model.region, rates, &guesses, &[], shape);
+    let mut ideal = schedule(&model.region, rates, &guesses, &[], shape, seed);
     model.ideal.clone_from(&ideal.cycles);
     let (mut z, mut rates) = settle(model, start)?;
     for _ in 1..TURNS {
         let holds = Holds::measure(&model.region, &rates, model.time.as_ref(), model.reporting);
         guesses.learn(&model.region, &rates, &ideal, &holds.mean);
-        ideal = schedule(&model.region, &rates, &guesses, &stalls(model, &holds), shape);
+        ideal = schedule(&model.region, &rates, &guesses, &stalls(model, &holds), shape, seed);
         let blended =
             model.ideal.iter().zip(&ideal.cycles).map(|(before, now)| KEPT * before + (1.0 - KEPT) * now);
         model.ideal = blended.collect();
@@ -69,4 +92,17 @@ fn changed(model: &Model, from: &Rates, to: &Rates) -> f64 {
         |(b, block): (usize, &Block)| (from.blocks[b] - to.blocks[b]).abs() * block.nodes.len() as f64;
     let sum: f64 = model.region.blocks.iter().enumerate().map(moved).sum();
     0.5 * sum / model.total().max(f64::MIN_POSITIVE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_is_the_mean_of_searches() {
+        let mut mean = vec![1.0, 4.0];
+        approach(&mut mean, &[2.0, 0.0], 1);
+        approach(&mut mean, &[6.0, 5.0], 2);
+        assert_eq!(mean, [3.0, 3.0]);
+    }
 }
