@@ -30,8 +30,8 @@ const SEARCHES: u64 = 4;
 /// A schedule is a mean over walks. With other walks a recording's block distance differs by .0065 (root of the mean square over 86
 /// recordings, most of it in seven of them), so what is told is the mean over some.
 pub fn timed(model: &mut Model, start: &[f64], rates: &Rates) -> Option<Vec<f64>> {
-    let mut another = |seed| Some((search(model, start.to_vec(), rates, seed)?, model.ideal.clone()));
-    let mut found = (0..SEARCHES).filter_map(&mut another);
+    let search = |seed| Some((search(model, start.to_vec(), rates, seed)?, model.ideal.clone()));
+    let mut found = (0..SEARCHES).filter_map(search);
     let (mut z, mut ideal) = found.next()?;
     for (count, (other, schedule)) in (1..).zip(found) {
         approach(&mut z, &other, count);
@@ -46,6 +46,7 @@ fn approach(mean: &mut [f64], another: &[f64], count: usize) {
     mean.iter_mut().zip(another).for_each(|(mean, one)| *mean += (one - *mean) / (count + 1) as f64);
 }
 
+/// One such search, with the walks of `seed`.
 fn search(model: &mut Model, start: Vec<f64>, rates: &Rates, seed: u64) -> Option<Vec<f64>> {
     let shape = model.reporting.shape;
     let mut guesses = Guesses::new(&model.region);

@@ -17,7 +17,7 @@ use crate::skid::hold::Reporting;
 use crate::skid::reporting::{self, Certainty, Verdict};
 use crate::skid::{Model, Skid};
 
-/// How strongly each kind of evidence speaks.
+/// How strongly each kind of evidence speaks. What other errors of the kernel give stands in `docs/refuted.md`.
 pub const TRUST: Trust = Trust { dispersion: 4.0, error: 0.1, spread: 0.4, prior: 1.0 };
 /// Groups with fewer samples keep their flow: they tell nothing about skid.
 const LEAST_SAMPLES: f64 = 200.0;
