@@ -210,6 +210,13 @@ macro_rules! adapter {
                         _ => Effect::Other,
                     },
                     ("lea", Some(Number::Register(to)), _) => Effect::Lea { to },
+                    ("xor", Some(to @ Number::Register(_)), Some(from)) if to == from => {
+                        Effect::Copy { to, from: Number::Constant(0) }
+                    }
+                    ("cmp", Some(left), Some(right)) => Effect::Compare { left, right },
+                    ("test", Some(left @ Number::Register(_)), Some(right)) if left == right => {
+                        Effect::Compare { left, right: Number::Constant(0) }
+                    }
                     _ => Effect::Other,
                 }
             }

@@ -6,58 +6,17 @@ use std::ops::Range;
 use super::cfg::Cfg;
 use super::decode::decode;
 use super::dominators::Dominators;
-use super::inst::{Address, Effect, Flow, Inst, Kind, Number};
+use super::function::Function;
+use super::inst::{Effect, Flow, Inst, Kind};
 use super::jump_table;
 use super::loops::Loops;
 use super::mnemonic::Mnemonic;
 use super::returns::{self, Callee};
 use super::source::Source;
+use super::trips;
 
 /// Functions larger than this are read only up to here; none is that large but by a damaged symbol table.
 const LARGEST_FUNCTION: u64 = 4 << 20;
-
-/// A function's code.
-#[derive(Clone, Debug)]
-pub struct Function {
-    /// Addresses that belong to it.
-    pub range: Range<u64>,
-    /// Its instructions by address.
-    pub insts: Vec<Inst>,
-    /// Blocks and edges over `insts`.
-    pub cfg: Cfg,
-    /// Dominators of `cfg`.
-    pub dominators: Dominators,
-    /// Natural loops and irreducible regions of `cfg`.
-    pub loops: Loops,
-    /// For each block, whether every way from it ends in a trap or in a call that does not return.
-    pub doomed: Vec<bool>,
-}
-
-impl Function {
-    /// Index of the instruction that starts at `address`.
-    pub fn at(&self, address: u64) -> Option<usize> {
-        self.insts.binary_search_by_key(&address, |i| i.address).ok()
-    }
-
-    /// Whether the instruction with this index is in a loop.
-    pub fn repeats(&self, inst: usize) -> bool {
-        self.loops.of(self.cfg.block_of(inst)).is_some()
-    }
-
-    /// Whether control may leave it other than by a trap or by what never returns.
-    pub fn returns(&self) -> bool {
-        self.cfg.blocks.iter().any(|block| block.exit.leaves())
-    }
-
-    /// Addresses and numbers that its instructions put into registers.
-    pub fn constants(&self) -> impl Iterator<Item = u64> {
-        self.insts.iter().filter_map(|inst| match (inst.effect, inst.memory) {
-            (Effect::Lea { .. }, Some(Address { base: None, index: None, disp, .. })) => Some(disp as u64),
-            (Effect::Copy { from: Number::Constant(constant), .. }, _) => Some(constant as u64),
-            _ => None,
-        })
-    }
-}
 
 /// Decodes the function in `range`, which starts with its entry. `known` are addresses of instructions that were seen to
 /// run, in any order; those outside `range` are ignored. An entry that is no code gives a function of one opaque
@@ -100,7 +59,9 @@ fn follow_all(source: &dyn Source, range: Range<u64>, entry: Option<u64>, known:
     let dominators = Dominators::find(&cfg);
     let loops = Loops::find(&cfg, &dominators);
     let doomed = returns::doomed(&insts, &cfg);
-    Function { range, insts, cfg, dominators, loops, doomed }
+    let mut function = Function { range, insts, cfg, dominators, loops, doomed, counted: Vec::new() };
+    function.counted = trips::counted(&function);
+    function
 }
 
 struct Search<'a> {

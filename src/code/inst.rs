@@ -51,6 +51,12 @@ impl Inst {
             && !matches!(self.flow, Flow::Jump(_) | Flow::IndirectJump { .. } | Flow::Return | Flow::Stop)
     }
 
+    /// Registers that may hold something else behind it; behind a call, those that results come in as well. Others that a callee
+    /// need not restore are not read behind it, unless who wrote the caller knew that it does.
+    pub fn changes(&self) -> Registers {
+        if self.is_call() { self.writes.or(Registers::RESULTS) } else { self.writes }
+    }
+
     /// Whether it is a call, direct or not.
     pub fn is_call(&self) -> bool {
         matches!(self.flow, Flow::Call(_) | Flow::IndirectCall { .. })
@@ -120,7 +126,7 @@ pub enum Number {
     Constant(i64),
 }
 
-/// The arithmetic that addresses are made of.
+/// The arithmetic that addresses and counters are made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effect {
     /// Any other.
@@ -150,6 +156,13 @@ pub enum Effect {
         from: Number,
         /// Factor.
         by: i64,
+    },
+    /// The flags tell of `left − right`.
+    Compare {
+        /// Read.
+        left: Number,
+        /// Read.
+        right: Number,
     },
     /// `to ←` the address of the memory operand.
     Lea {
@@ -244,6 +257,9 @@ impl Registers {
     pub const STACK_POINTER: u8 = 4;
     /// The stack pointer.
     pub const STACK: Registers = Registers(1 << Registers::STACK_POINTER);
+
+    /// General registers that a call leaves its results in (System V ABI): the accumulator and the data register.
+    pub const RESULTS: Registers = Registers(0b101);
 
     /// General register `n` at any width.
     pub fn general(n: u8) -> Registers {

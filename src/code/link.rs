@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cfg::Exit;
-use super::explore::Function;
+use super::function::Function;
 use super::inst::Flow;
 use super::program::{CallSite, FunctionIx, Place, Program, Target};
 
@@ -22,6 +22,8 @@ pub trait Linker {
     fn stub(&self, place: Place) -> Option<Place>;
     /// What the constant cell at `place` holds when the program runs.
     fn cell(&self, place: Place) -> Option<Place>;
+    /// Whether the function at `place` is called when the program starts, as `main` is, and by nothing else.
+    fn begins(&self, place: Place) -> bool;
 }
 
 /// A call or jump that was seen to happen.
@@ -78,7 +80,7 @@ impl Program {
         };
         program.skipped = told.skipped.iter().filter_map(between).collect();
         if !told.complete {
-            program.guess(&told.samples);
+            program.guess(&told.samples, linker);
         }
         program
     }
@@ -143,17 +145,18 @@ impl Program {
         self.function_at(linker.cell(cell)?)
     }
 
-    /// Lets unexplained indirect calls enter the functions that nothing calls, but none that (indirectly) calls the caller,
-    /// and none from code far colder: a function that is called elsewhere would be held to how seldom that runs.
-    fn guess(&mut self, samples: &BTreeMap<Place, f64>) {
+    /// Lets unexplained indirect calls enter the functions that nothing calls, but none that is called when the program starts
+    /// or that (indirectly) calls the caller, and none from code far colder: a function that is called elsewhere would be held to how seldom that runs.
+    fn guess(&mut self, samples: &BTreeMap<Place, f64>, linker: &dyn Linker) {
         let called: BTreeSet<FunctionIx> =
             self.calls.iter().flat_map(|c| &c.targets).map(|t| t.function).collect();
         let weight = |f: FunctionIx| {
             let (space, function) = &self.functions[f];
             samples.get(&Place { space: *space, address: function.range.start }).copied().unwrap_or(0.0)
         };
+        let orphan = |&f: &FunctionIx| !called.contains(&f) && !linker.begins(self.entry(f));
         let mut orphans: Vec<(FunctionIx, f64)> =
-            (0..self.functions.len()).filter(|f| !called.contains(f)).map(|f| (f, weight(f))).collect();
+            (0..self.functions.len()).filter(orphan).map(|f| (f, weight(f))).collect();
         orphans.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         let unexplained: Vec<usize> = (0..self.calls.len()).filter(|&c| self.is_unexplained(c)).collect();
         for call in unexplained {

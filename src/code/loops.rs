@@ -24,6 +24,19 @@ pub struct Loop {
     pub depth: u32,
 }
 
+/// A loop that runs as often as its code says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Counted {
+    /// The loop.
+    pub of: LoopIx,
+    /// The block whose branch leaves it.
+    pub exit: BlockIx,
+    /// How often that branch runs for each time that the loop is entered, the last time included, ≥ 1; the mean of all times.
+    pub passes: f64,
+    /// There is no other way out; where there is, it runs so often at most.
+    pub only: bool,
+}
+
 /// All loops of a function, outer before inner.
 #[derive(Clone, Debug, Default)]
 pub struct Loops {

@@ -5,11 +5,15 @@
 //! x86 and nothing of files, samples or statistics.
 
 mod cfg;
+mod condition;
 mod decode;
 mod dominators;
 mod explore;
+mod function;
+mod induction;
 mod inst;
 mod jump_table;
+mod linear;
 mod link;
 mod loops;
 mod meaning;
@@ -18,17 +22,21 @@ mod program;
 mod references;
 mod returns;
 mod source;
+mod state;
 mod stride;
 #[cfg(test)]
 pub(crate) mod testing;
+mod trips;
+mod values;
 
 pub use cfg::{Block, BlockIx, Cfg, Edge, EdgeKind, Exit};
 pub use decode::{Bitness, decode, disassemble};
 pub use dominators::Dominators;
-pub use explore::{Function, discover, explore};
+pub use explore::{discover, explore};
+pub use function::Function;
 pub use inst::{Address, Effect, Flow, Idiom, Inst, Kind, Number, Registers};
 pub use link::{Linker, Seen, Told};
-pub use loops::{Loop, LoopIx, Loops};
+pub use loops::{Counted, Loop, LoopIx, Loops};
 pub use mnemonic::Mnemonic;
 pub use program::{CallSite, FunctionIx, Place, Program, Target};
 pub use references::References;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::explore::Function;
+use super::function::Function;
 
 /// Index into [`Program::functions`].
 pub type FunctionIx = usize;

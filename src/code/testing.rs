@@ -27,4 +27,8 @@ impl Linker for NoStubs {
     fn cell(&self, _: Place) -> Option<Place> {
         None
     }
+
+    fn begins(&self, _: Place) -> bool {
+        false
+    }
 }

@@ -95,6 +95,7 @@ pub struct Elf {
     pub(super) endian: Endianness,
     pub(super) is_64: bool,
     machine: elf::Machine,
+    entry: u64,
     segments: Vec<Segment>,
     sections: Vec<Section>,
     build_id: Option<Vec<u8>>,
@@ -150,6 +151,7 @@ impl Elf {
             endian,
             is_64,
             machine: header.e_machine(endian),
+            entry: header.e_entry(endian).into(),
             segments: segments.iter().filter_map(|segment| load_segment(segment, endian)).collect(),
             sections: sections(header, endian, data).unwrap_or_default(),
             build_id: build_id(header, endian, data),
@@ -168,6 +170,11 @@ impl Elf {
             elf::EM_386 if !self.is_64 && self.endian.is_little_endian() => Some(Class::Bits32),
             _ => None,
         }
+    }
+
+    /// Where it begins to run, if that is stated.
+    pub fn entry(&self) -> Option<Svma> {
+        (self.entry != 0).then_some(Svma(self.entry))
     }
 
     /// The build-id that the file states.

@@ -1,11 +1,11 @@
 //! Where stubs and cells lead that the loader fills when the program starts.
 //!
 //! In: the images' relocations, and how many samples each function has. Out: the function that a call through a stub or a
-//! cell of the global offset table enters. Which implementation a resolver chose (`memchr` for this processor) is not in the
+//! cell of the global offset table enters, and those that are called when the program starts. Which implementation a resolver chose (`memchr` for this processor) is not in the
 //! files: it is the one with samples among those whose addresses the resolver can return.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::decoding::function;
 use crate::code::{Linker, Place};
@@ -13,6 +13,9 @@ use crate::image::{ImageId, Images, PltTarget, Svma};
 
 /// Resolvers are small.
 const LARGEST_RESOLVER: u64 = 4096;
+
+/// So is the code at an entry point, where nothing tells how far it reaches.
+const LARGEST_START: u64 = 64;
 
 /// What the binaries know about stubs and cells.
 pub struct Links<'a> {
@@ -22,12 +25,14 @@ pub struct Links<'a> {
     samples: &'a BTreeMap<Place, f64>,
     /// What resolvers chose, as far as that was asked.
     choices: RefCell<BTreeMap<Place, Option<Place>>>,
+    /// What the entry point of each image hands over, as far as that was asked.
+    begun: RefCell<BTreeMap<u32, BTreeSet<u64>>>,
 }
 
 impl<'a> Links<'a> {
     /// Links of `images`, whose functions have so many `samples`.
     pub fn new(images: &'a Images, samples: &'a BTreeMap<Place, f64>) -> Links<'a> {
-        Links { images, samples, choices: RefCell::default() }
+        Links { images, samples, choices: RefCell::default(), begun: RefCell::default() }
     }
 
     fn lead(&self, space: u32, target: &PltTarget) -> Option<Place> {
@@ -53,6 +58,15 @@ impl<'a> Links<'a> {
         })
     }
 
+    /// Addresses that the code at an image's entry point puts into registers: it calls nothing itself but the C library, which
+    /// calls these.
+    fn handed_over(&self, space: u32) -> BTreeSet<u64> {
+        let image = self.images.get(ImageId(space));
+        let Some(entry) = image.elf().and_then(|elf| elf.entry()) else { return BTreeSet::new() };
+        let end = image.function_at(entry).map_or(entry.0.saturating_add(LARGEST_START), |f| f.end.0);
+        function(self.images, (space, entry.0, end), &[entry.0]).constants().collect()
+    }
+
     fn choose(&self, resolver: Place) -> Option<Place> {
         let range = self.images.get(ImageId(resolver.space)).function_at(Svma(resolver.address))?;
         if range.start.0 != resolver.address || range.end.0 - range.start.0 > LARGEST_RESOLVER {
@@ -76,5 +90,29 @@ impl Linker for Links<'_> {
 
     fn cell(&self, at: Place) -> Option<Place> {
         self.lead(at.space, self.images.get(ImageId(at.space)).slot_target(Svma(at.address))?)
+    }
+
+    fn begins(&self, at: Place) -> bool {
+        let mut begun = self.begun.borrow_mut();
+        begun.entry(at.space).or_insert_with(|| self.handed_over(at.space)).contains(&at.address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::of_case;
+    use super::*;
+
+    #[test]
+    fn main_is_what_the_entry_point_hands_over() {
+        let images = of_case("nist_fn");
+        let none = BTreeMap::new();
+        let links = Links::new(&images, &none);
+        let begins = |name: &str| {
+            let named = |f: &&crate::image::FunctionRange| f.name.as_deref() == Some(name);
+            let function = images.get(ImageId(0)).functions().iter().find(named);
+            links.begins(Place { space: 0, address: function.unwrap_or_else(|| panic!("{name}")).start.0 })
+        };
+        assert!(begins("main") && !begins("fn1") && !begins("_start"));
     }
 }

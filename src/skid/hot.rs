@@ -1,12 +1,12 @@
 //! Which blocks of sampled functions matter.
 //!
 //! In: linked functions, and what each of their blocks holds. Out: the blocks that hold a noticeable share, what leads to them, and
-//! what lets control leave again: short ways beside them, ways to a return, ends of recursions. It does not know how often
+//! what lets control go on: short ways beside them, ways back to the headers of loops, ways to a return, ends of recursions. It does not know how often
 //! anything runs.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::code::{CallSite, Cfg, FunctionIx, Program};
+use crate::code::{CallSite, Cfg, Function, FunctionIx, Program};
 
 /// Of all samples, less is not noticeable …
 const LEAST_SHARE: f64 = 2e-4;
@@ -68,6 +68,9 @@ pub fn hot(
     }
     for &f in &reached {
         open_ways_out(program, f, &mut hot);
+    }
+    for (f, block) in load.iter().filter(|(_, l)| **l > least).map(|(at, _)| *at) {
+        go_round(program, f, block, &mut hot);
     }
     hot
 }
@@ -133,7 +136,7 @@ fn open_ways_out(program: &Program, f: FunctionIx, hot: &mut BTreeSet<(FunctionI
     let cfg = &program.functions[f].1.cfg;
     let kept: Vec<usize> = hot.range((f, 0)..(f + 1, 0)).map(|h| h.1).collect();
     for block in kept {
-        let way = way_out(cfg, block, &|b| hot.contains(&(f, b)), &|_| true);
+        let way = way(cfg, block, &leaves(cfg), &|b| hot.contains(&(f, b)), &|_| true);
         hot.extend(way.into_iter().map(|b| (f, b)));
     }
 }
@@ -146,18 +149,42 @@ fn end_recursion(program: &Program, f: FunctionIx, hot: &mut BTreeSet<(FunctionI
     let own = program.calls_in(f).iter().filter(again);
     let calls: BTreeSet<usize> = own.map(|c| cfg.block_of(c.inst)).collect();
     if !calls.is_empty() {
-        let way = way_out(cfg, 0, &|b| hot.contains(&(f, b)), &|b| !calls.contains(&b));
+        let way = way(cfg, 0, &leaves(cfg), &|b| hot.contains(&(f, b)), &|b| !calls.contains(&b));
         hot.extend(way.into_iter().map(|b| (f, b)));
     }
 }
 
-/// Blocks on the shortest way from block `from` to where the function is left, through blocks that `may` be on it; those that
-/// are `kept` already are no way at all.
-fn way_out(cfg: &Cfg, from: usize, kept: &dyn Fn(usize) -> bool, may: &dyn Fn(usize) -> bool) -> Vec<usize> {
+/// Adds the shortest ways back to the headers of the loops around a hot block: a loop that cannot go round would run what is
+/// in it as often as what is before it.
+fn go_round(program: &Program, f: FunctionIx, block: usize, hot: &mut BTreeSet<(FunctionIx, usize)>) {
+    let Function { cfg, loops, .. } = &program.functions[f].1;
+    let around = std::iter::successors(loops.of(block), |&l| loops.all[l].parent).map(|l| &loops.all[l]);
+    for around in around {
+        let turns = |b: usize| cfg.successors(b).any(|edge| edge.to == around.header);
+        let inside = |b: usize| around.blocks.binary_search(&b).is_ok();
+        let way = way(cfg, block, &turns, &|b| hot.contains(&(f, b)), &inside);
+        hot.extend(way.into_iter().map(|b| (f, b)));
+    }
+}
+
+/// Whether control leaves the function from a block.
+fn leaves(cfg: &Cfg) -> impl Fn(usize) -> bool {
+    |block| cfg.blocks[block].exit.leaves()
+}
+
+/// Blocks on the shortest way from block `from` to one that is a `goal`, through blocks that `may` be on it; those that are
+/// `kept` already are no way at all.
+fn way(
+    cfg: &Cfg,
+    from: usize,
+    goal: &dyn Fn(usize) -> bool,
+    kept: &dyn Fn(usize) -> bool,
+    may: &dyn Fn(usize) -> bool,
+) -> Vec<usize> {
     let mut came: BTreeMap<usize, usize> = BTreeMap::new();
     let mut queue: VecDeque<usize> = may(from).then_some(from).into_iter().collect();
     while let Some(at) = queue.pop_front() {
-        if cfg.blocks[at].exit.leaves() {
+        if goal(at) {
             return std::iter::successors(Some(at), |b| came.get(b).copied()).collect();
         }
         for edge in cfg.successors(at).filter(|edge| may(edge.to)) {
@@ -212,5 +239,18 @@ mod tests {
         let hot: BTreeSet<FunctionIx> =
             hot(&program, &[0, 1, 2], &load, 0.0).into_iter().map(|h| h.0).collect();
         assert_eq!(hot, BTreeSet::from([0, 1]));
+    }
+
+    #[test]
+    fn the_way_back_of_a_loop_around_hot_code_is_kept_without_samples() {
+        // 0: nop; 1: dec %ecx; 3: jne 1; 5: dec %edi; 7: je d; 9: nop; a: nop; b: jmp 0; d: ret
+        let code = vec![0x90, 0xff, 0xc9, 0x75, 0xfc, 0xff, 0xcf, 0x74, 4, 0x90, 0x90, 0xeb, 0xf3, 0xc3];
+        let range = 0..code.len() as u64;
+        let functions = vec![(0, explore(&Bytes(0, code), range, &[]))];
+        let program = Program::link(functions, &NoStubs, &Told::default());
+        let of = |block| hot(&program, &[0], &BTreeMap::from([((0, block), 1.0)]), 0.0);
+        let blocks = |hot: BTreeSet<(FunctionIx, usize)>| hot.into_iter().map(|h| h.1).collect::<Vec<_>>();
+        assert_eq!(blocks(of(1)), [0, 1, 2, 3, 4]);
+        assert_eq!(blocks(of(4)), [0, 1, 2, 4], "what is behind the loop runs once");
     }
 }

@@ -5,6 +5,7 @@ use super::hold::{Holds, Reporting, TimeSamples};
 use super::kernel::{Kernel, Origin, Skid, Walk};
 use super::region::Region;
 use super::shares::Shared;
+use super::turns::{self, Usual};
 use super::{limits, pace};
 
 /// Share of samples that may stand anywhere: stray addresses must not make a good path impossible.
@@ -78,6 +79,11 @@ impl Model {
     /// Samples that tell how often blocks ran as they stand: exact ones, where there are any.
     pub fn counted(&self) -> &Observation {
         self.events.iter().find(|event| event.exact).unwrap_or(&self.events[0])
+    }
+
+    /// What is known of branches before anything is weighed.
+    pub fn usual(&self) -> Usual {
+        turns::usual(&self.region, &self.events[0])
     }
 
     /// Executions and walk at parameters `z`; `None` where they admit no flow.

@@ -36,6 +36,7 @@ pub mod shares;
 pub mod sparse;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod turns;
 pub mod waits;
 
 pub use calibration::Calibration;

@@ -65,7 +65,7 @@ pub struct Arm {
     pub kind: ArmKind,
     /// It calls a function that may still be running: its entry's rate does not follow from it.
     pub again: bool,
-    /// Logit that the shape of the code alone suggests, against 0 for an arm of which it says nothing.
+    /// Logit that the code alone suggests, against 0 for an arm of which it says nothing.
     pub prior: f64,
 }
 
@@ -150,6 +150,17 @@ pub struct Away {
     pub samples: f64,
 }
 
+/// A loop that runs as often as the code says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turns {
+    /// The decision that leaves it or stays.
+    pub decision: usize,
+    /// How often that is made each time the loop is entered, ≥ 1.
+    pub passes: f64,
+    /// Its blocks without those of inner loops.
+    pub blocks: Vec<usize>,
+}
+
 /// The region.
 #[derive(Clone, Debug, Default)]
 pub struct Region {
@@ -171,6 +182,8 @@ pub struct Region {
     pub roots: Vec<usize>,
     /// Functions that call themselves, directly or not.
     pub recursions: Vec<Recursion>,
+    /// Loops that run as often as the code says.
+    pub turns: Vec<Turns>,
     /// Calls of sampled code that is outside the region.
     pub away: Vec<Away>,
     /// Number of classes over the whole program.

@@ -100,6 +100,8 @@ pub struct Conservation<'a> {
     blocks: Vec<f64>,
     total: f64,
     expected: Vec<f64>,
+    /// Standard deviations of the branch logits that the code says.
+    known: Vec<Option<f64>>,
     nests: Nests,
     /// What was waited for, where time counts.
     waits: Option<Waits>,
@@ -114,7 +116,8 @@ impl<'a> Conservation<'a> {
         let samples: Vec<f64> = model.counted().samples().collect();
         let blocks = model.counted().of_blocks(&model.region);
         let start = start(model, &circulation, &blocks, logits);
-        let mut expected = model.region.expectation();
+        let usual = model.usual();
+        let mut expected = usual.logits;
         expected.extend(&start[expected.len()..]);
         let total = samples.iter().sum();
         let dispersion = belief.dispersion(model, total);
@@ -122,7 +125,18 @@ impl<'a> Conservation<'a> {
         let time = model.time.as_ref().filter(|_| belief.timed);
         let waits = time.map(|time| time.waits(&model.region, model.reporting));
         (
-            Conservation { model, circulation, blocks, total, expected, nests, waits, dispersion, belief },
+            Conservation {
+                model,
+                circulation,
+                blocks,
+                total,
+                expected,
+                known: usual.deviations,
+                nests,
+                waits,
+                dispersion,
+                belief,
+            },
             start,
         )
     }
@@ -141,8 +155,10 @@ impl Conservation<'_> {
     pub fn deviations(&self, logits: &[f64]) -> impl Iterator<Item = f64> {
         let ways = self.model.region.decisions.iter().map(|d| d.arms.len());
         let ways = ways.flat_map(|ways| std::iter::repeat_n(ways, ways - 1));
-        let known = logits.iter().zip(&self.expected).zip(ways);
-        known.map(|((logit, usual), ways)| self.belief.deviation(*logit, *usual, ways))
+        let branches = logits.iter().zip(&self.expected).zip(ways).zip(&self.known);
+        branches.map(|(((logit, usual), ways), known)| {
+            known.unwrap_or_else(|| self.belief.deviation(*logit, *usual, ways))
+        })
     }
 
     /// What time says of `rates`.

@@ -74,7 +74,11 @@ impl Spread {
             None => Spread { draws: walks(group, std::iter::once(&z.to_vec())), identified: None },
             Some(gaussian) => Spread {
                 draws: around(group, &gaussian, z, scatter.max(1.0), seed),
-                identified: Some(Identified::new(&gaussian.variances(free), energy.deviations(&z[..free]))),
+                identified: Some(Identified::new(
+                    &gaussian.variances(free),
+                    energy.deviations(&z[..free]),
+                    &group.model.usual().deviations,
+                )),
             },
         }
     }

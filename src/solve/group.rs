@@ -179,7 +179,7 @@ impl Workshop<'_> {
         let model = self.model(&[f], &|_, _| true);
         let region = &model.region;
         let flow = (region.freedom() <= MOST_FREEDOM)
-            .then(|| self.conserve(&model, &region.expectation()))
+            .then(|| self.conserve(&model, &model.usual().logits))
             .flatten();
         if let Some(z) = &flow {
             let probabilities = probabilities(region, z);

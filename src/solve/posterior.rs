@@ -43,6 +43,8 @@ pub struct Posterior<'a> {
     /// √samples per event and block.
     seen: Vec<Vec<f64>>,
     nests: Nests,
+    /// Standard deviations of the prior.
+    deviations: Vec<f64>,
 }
 
 impl<'a> Posterior<'a> {
@@ -51,7 +53,10 @@ impl<'a> Posterior<'a> {
         let seen = model.events.iter().map(|e| settled(&model.region, e)).collect();
         let circulation = Circulation::new(&model.region);
         let nests = Nests::new(&model.region, &model.events[0].samples().collect::<Vec<_>>());
-        Posterior { model, centre, skid, trust, circulation, seen, nests }
+        let branch = |known: Option<f64>| known.unwrap_or(trust.prior);
+        let mut deviations: Vec<f64> = model.usual().deviations.into_iter().map(branch).collect();
+        deviations.resize(centre.len(), ROOT_PRIOR);
+        Posterior { model, centre, skid, trust, circulation, seen, nests, deviations }
     }
 
     /// Executions, head times and reports at `z`.
@@ -90,9 +95,8 @@ impl<'a> Posterior<'a> {
         residuals.extend(self.nests.residuals(region, &prediction.rates, period));
         residuals.extend(recursions::residuals(region, &prediction.rates, period));
         residuals.extend(shares::residuals(region, &prediction.rates, &self.model.shared));
-        let free = region.freedom();
         for (k, (z, centre)) in z.iter().zip(self.centre).enumerate() {
-            residuals.push((z - centre) / if k < free { self.trust.prior } else { ROOT_PRIOR });
+            residuals.push((z - centre) / self.deviations[k]);
         }
         residuals
     }

@@ -121,7 +121,7 @@ impl Bench<'_> {
         let mut answer =
             from_chains(group, &chains, reason, seed).ok_or("the mean of the chains has no flow")?;
         (answer.r_hat, answer.ess) = (Some(r_hat), Some(ess));
-        answer.identified = Some(Identified::new(&scatter(group, &chains), std::iter::repeat(trust.prior)));
+        answer.identified = Some(identified(group, &scatter(group, &chains), trust));
         Ok(answer)
     }
 
@@ -150,8 +150,7 @@ impl Bench<'_> {
         let mut draws = gaussian.as_ref().map_or_else(Vec::new, |g| around(group, g, &mode.z, 1.0, seed));
         draws.extend(doubts(group, seed));
         let free = group.model.region.freedom();
-        let identified =
-            gaussian.map(|g| Identified::new(&g.variances(free), std::iter::repeat(trust.prior)));
+        let identified = gaussian.map(|g| identified(group, &g.variances(free), trust));
         let fallback = format!("the mode: {reason}");
         match group.model.rates(&mode.z) {
             Some(rates) => {
@@ -183,6 +182,11 @@ fn from_chains(group: &Group, chains: &[Chain], reason: String, seed: u64) -> Op
     let mut draws = walks(group, kept().step_by(every));
     draws.extend(doubts(group, seed));
     Some(Answer::new(group, rates, draws, Solver::Gibbs, reason))
+}
+
+/// How many branches the evidence decides, whose logits have these `variances`.
+fn identified(group: &Group, variances: &[f64], trust: Trust) -> Identified {
+    Identified::new(variances, std::iter::repeat(trust.prior), &group.model.usual().deviations)
 }
 
 /// Variance of each branch logit over the chains.

@@ -233,6 +233,10 @@ impl Linker for Alone {
     fn cell(&self, _: Place) -> Option<Place> {
         None
     }
+
+    fn begins(&self, _: Place) -> bool {
+        false
+    }
 }
 
 /// Decodes, finds blocks, dominators and loops, and links. Returns the number of instructions.

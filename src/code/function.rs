@@ -1,0 +1,53 @@
+//! A function's code as all behind it see it: instructions, graph, loops.
+
+use std::ops::Range;
+
+use super::cfg::Cfg;
+use super::dominators::Dominators;
+use super::inst::{Address, Effect, Inst, Number};
+use super::loops::{Counted, Loops};
+
+/// A function's code.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Addresses that belong to it.
+    pub range: Range<u64>,
+    /// Its instructions by address.
+    pub insts: Vec<Inst>,
+    /// Blocks and edges over `insts`.
+    pub cfg: Cfg,
+    /// Dominators of `cfg`.
+    pub dominators: Dominators,
+    /// Natural loops and irreducible regions of `cfg`.
+    pub loops: Loops,
+    /// For each block, whether every way from it ends in a trap or in a call that does not return.
+    pub doomed: Vec<bool>,
+    /// Loops that run as often as the code says.
+    pub counted: Vec<Counted>,
+}
+
+impl Function {
+    /// Index of the instruction that starts at `address`.
+    pub fn at(&self, address: u64) -> Option<usize> {
+        self.insts.binary_search_by_key(&address, |i| i.address).ok()
+    }
+
+    /// Whether the instruction with this index is in a loop.
+    pub fn repeats(&self, inst: usize) -> bool {
+        self.loops.of(self.cfg.block_of(inst)).is_some()
+    }
+
+    /// Whether control may leave it other than by a trap or by what never returns.
+    pub fn returns(&self) -> bool {
+        self.cfg.blocks.iter().any(|block| block.exit.leaves())
+    }
+
+    /// Addresses and numbers that its instructions put into registers.
+    pub fn constants(&self) -> impl Iterator<Item = u64> {
+        self.insts.iter().filter_map(|inst| match (inst.effect, inst.memory) {
+            (Effect::Lea { .. }, Some(Address { base: None, index: None, disp, .. })) => Some(disp as u64),
+            (Effect::Copy { from: Number::Constant(constant), .. }, _) => Some(constant as u64),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,104 @@
+//! Numbers that grow by the same amount in every turn of a loop: induction variables (Aho, Lam, Sethi, Ullman, "Compilers",
+//! 9.1.7 and 9.6).
+//!
+//! In: what locations hold ([`super::values`]). Out: for a form at some place in a loop, its value in the first turn and what
+//! it grows by from turn to turn. It does not know how many turns there are.
+
+use std::collections::BTreeSet;
+
+use super::cfg::BlockIx;
+use super::function::Function;
+use super::loops::{Loop, LoopIx};
+use super::state::{Form, Location, Unknown};
+use super::values::Values;
+
+/// The induction variables of a function.
+pub(super) struct Inductions<'a> {
+    pub function: &'a Function,
+    pub values: Values<'a>,
+    /// For each block, the blocks whose edges enter it.
+    predecessors: Vec<Vec<BlockIx>>,
+    /// Slots that anyone may write to.
+    escaped: BTreeSet<Location>,
+}
+
+impl<'a> Inductions<'a> {
+    /// `None` if what locations hold is not known.
+    pub fn of(function: &'a Function) -> Option<Inductions<'a>> {
+        let values = Values::new(&function.insts, &function.cfg, &function.dominators)?;
+        let escaped = values.escaped();
+        Some(Inductions { function, values, predecessors: function.cfg.predecessors(), escaped })
+    }
+
+    /// The loop with this index.
+    pub fn around(&self, ix: LoopIx) -> &'a Loop {
+        &self.function.loops.all[ix]
+    }
+
+    /// A form's value in the first turn of a loop, and what it grows by from turn to turn.
+    pub fn line(&self, ix: LoopIx, form: &Form) -> Option<(Form, i64)> {
+        let mut first = Form::constant(form.constant);
+        for (&unknown, &c) in &form.terms {
+            let begin = match unknown {
+                Unknown::Met(block, location) if block == self.around(ix).header => {
+                    self.begin(ix, location)?
+                }
+                _ => Form::of(unknown),
+            };
+            first = first.plus(&begin, c);
+        }
+        Some((first, self.step(ix, form)?))
+    }
+
+    /// What a form grows by from one turn of a loop to the next.
+    pub fn step(&self, ix: LoopIx, form: &Form) -> Option<i64> {
+        let mut terms = form.terms.iter();
+        terms.try_fold(0i64, |sum, (&unknown, &c)| {
+            Some(sum.wrapping_add(c.wrapping_mul(self.grows(ix, unknown)?)))
+        })
+    }
+
+    /// The blocks in the loop that lead to its header.
+    pub fn latches(&self, ix: LoopIx) -> impl Iterator<Item = BlockIx> {
+        self.before_header(ix).filter(move |block| self.holds(ix, *block))
+    }
+
+    /// Whether a loop holds a block.
+    pub fn holds(&self, ix: LoopIx, block: BlockIx) -> bool {
+        self.around(ix).blocks.binary_search(&block).is_ok()
+    }
+
+    fn before_header(&self, ix: LoopIx) -> impl Iterator<Item = BlockIx> {
+        self.predecessors[self.around(ix).header].iter().copied()
+    }
+
+    /// What an unknown number grows by; 0 for one that stays, `None` for one that changes otherwise.
+    fn grows(&self, ix: LoopIx, unknown: Unknown) -> Option<i64> {
+        let (block, location) = match unknown {
+            Unknown::Given(location) => (None, location),
+            Unknown::Made(inst, location) => (Some(self.function.cfg.block_of(inst)), location),
+            Unknown::Met(block, location) => (Some(block), location),
+        };
+        if self.escaped.contains(&location) {
+            return None;
+        }
+        if block == Some(self.around(ix).header) && matches!(unknown, Unknown::Met(..)) {
+            let step =
+                |latch| self.values.leaving(latch).value(location).plus(&Form::of(unknown), -1).known();
+            return agreed(self.latches(ix).map(step));
+        }
+        block.is_none_or(|block| !self.holds(ix, block)).then_some(0)
+    }
+
+    /// What `location` holds when the loop is entered.
+    fn begin(&self, ix: LoopIx, location: Location) -> Option<Form> {
+        let entries = self.before_header(ix).filter(|block| !self.holds(ix, *block));
+        agreed(entries.map(|entry| Some(self.values.leaving(entry).value(location))))
+    }
+}
+
+/// What all say, if it is the same.
+fn agreed<T: PartialEq>(mut all: impl Iterator<Item = Option<T>>) -> Option<T> {
+    let first = all.next()??;
+    all.all(|other| other.as_ref() == Some(&first)).then_some(first)
+}
