@@ -69,8 +69,9 @@ pub fn hot(
     for &f in &reached {
         open_ways_out(program, f, &mut hot);
     }
-    for (f, block) in load.iter().filter(|(_, l)| **l > least).map(|(at, _)| *at) {
-        go_round(program, f, block, &mut hot);
+    for &f in &own {
+        let load = load.range((f, 0)..(f + 1, 0)).filter(|(_, l)| **l > least);
+        go_round(program, f, &load.map(|(at, _)| at.1).collect::<Vec<_>>(), &mut hot);
     }
     hot
 }
@@ -154,17 +155,36 @@ fn end_recursion(program: &Program, f: FunctionIx, hot: &mut BTreeSet<(FunctionI
     }
 }
 
-/// Adds the shortest ways back to the headers of the loops around a hot block: a loop that cannot go round would run what is
-/// in it as often as what is before it.
-fn go_round(program: &Program, f: FunctionIx, block: usize, hot: &mut BTreeSet<(FunctionIx, usize)>) {
+/// Adds the shortest ways back to the headers of the loops around blocks that are hot on their `own`: a loop that cannot go round
+/// would run what is in it as often as what is before it.
+fn go_round(program: &Program, f: FunctionIx, own: &[usize], hot: &mut BTreeSet<(FunctionIx, usize)>) {
     let Function { cfg, loops, .. } = &program.functions[f].1;
-    let around = std::iter::successors(loops.of(block), |&l| loops.all[l].parent).map(|l| &loops.all[l]);
-    for around in around {
-        let turns = |b: usize| cfg.successors(b).any(|edge| edge.to == around.header);
+    let predecessors = cfg.predecessors();
+    for around in loops.all.iter().rev() {
         let inside = |b: usize| around.blocks.binary_search(&b).is_ok();
-        let way = way(cfg, block, &turns, &|b| hot.contains(&(f, b)), &inside);
-        hot.extend(way.into_iter().map(|b| (f, b)));
+        let turns = |b: usize| cfg.successors(b).any(|edge| edge.to == around.header);
+        let mut back = BTreeSet::new();
+        for &block in own.iter().filter(|&&b| inside(b)) {
+            if back.is_empty() {
+                back = leading(&predecessors, around.header, &|b| inside(b) && hot.contains(&(f, b)));
+            }
+            if !back.contains(&block) {
+                let way = way(cfg, block, &turns, &|b| hot.contains(&(f, b)), &inside);
+                hot.extend(way.into_iter().map(|b| (f, b)));
+                back.clear();
+            }
+        }
     }
+}
+
+/// Blocks that lead to block `to` through blocks that `may` be on the way.
+fn leading(predecessors: &[Vec<usize>], to: usize, may: &dyn Fn(usize) -> bool) -> BTreeSet<usize> {
+    let mut found = BTreeSet::new();
+    let mut work = vec![to];
+    while let Some(block) = work.pop() {
+        work.extend(predecessors[block].iter().copied().filter(|&b| may(b) && found.insert(b)));
+    }
+    found
 }
 
 /// Whether control leaves the function from a block.
