@@ -114,15 +114,19 @@ impl State {
     /// What locations hold at the entry of `block`, to which others lead as well. What they disagree about is put with what has
     /// `met` there: it stays a number of its own, for what is the same whatever is known is the same if more is known.
     pub fn meet(mut self, block: BlockIx, others: &[&State], met: &mut Met) -> State {
-        let registers = (0..REGISTERS as u8).map(Location::Register);
-        let slots = others.iter().flat_map(|other| other.slots.keys()).chain(self.slots.keys()).copied();
-        let locations = registers.chain(slots.collect::<BTreeSet<_>>());
-        let differs = |&location: &Location| !others.iter().all(|other| other.holds_alike(&self, location));
-        let differing: Vec<Location> = locations.filter(differs).collect();
-        met.extend(differing.into_iter().map(|location| (block, location)));
+        for other in others {
+            met.extend(self.differing(other).map(|location| (block, location)));
+        }
         let here = met.range((block, Location::Register(0))..).take_while(|(at, _)| *at == block);
         here.for_each(|&(_, location)| self.put(location, Form::of(Unknown::Met(block, location))));
         self
+    }
+
+    /// Locations in which `other` holds something else.
+    pub fn differing<'a>(&'a self, other: &'a State) -> impl Iterator<Item = Location> + 'a {
+        let registers = (0..REGISTERS as u8).map(Location::Register);
+        let locations = registers.chain(other.slots.keys().chain(self.slots.keys()).copied());
+        locations.filter(|&location| !self.holds_alike(other, location))
     }
 
     fn location(&self, inst: &Inst, number: Number) -> Option<Location> {

@@ -45,11 +45,10 @@ impl<'a> Values<'a> {
         for _ in 0..ROUNDS {
             values.pass(&dominators.order, &predecessors, &mut met)?;
             let known = met.len();
-            for (block, before) in predecessors.iter().enumerate() {
-                let ways: Vec<&State> = before.iter().map(|&p| &values.leaving[p]).collect();
-                if ways.len() > 1 || block == 0 {
-                    values.entering[block].clone().meet(block, &ways, &mut met);
-                }
+            // what ways back bring
+            for edge in cfg.edges.iter().filter(|edge| dominators.is_retreating(edge.from, edge.to)) {
+                let differing = values.entering[edge.to].differing(&values.leaving[edge.from]);
+                met.extend(differing.map(|location| (edge.to, location)));
             }
             if met.len() == known {
                 return Some(values);
