@@ -63,9 +63,7 @@ impl Condition {
             }
             Condition::AtMost(n) if first <= n => 0,
             Condition::AtMost(n) => {
-                let missing = first.checked_sub(n)?;
-                let step = step.checked_neg()?;
-                (step > 0).then(|| (missing - 1) / step + 1)?
+                Condition::AtLeast(n.checked_neg()?).first(first.checked_neg()?, step.checked_neg()?)?
             }
         };
         (0..LONGEST).contains(&turns).then_some(turns)

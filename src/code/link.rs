@@ -146,7 +146,8 @@ impl Program {
     }
 
     /// Lets unexplained indirect calls enter the functions that nothing calls, but none that is called when the program starts
-    /// or that (indirectly) calls the caller, and none from code far colder: a function that is called elsewhere would be held to how seldom that runs.
+    /// or that (indirectly) calls the caller, and none from code far colder: a function that is called elsewhere would be held to
+    /// how seldom that runs.
     fn guess(&mut self, samples: &BTreeMap<Place, f64>, linker: &dyn Linker) {
         let called: BTreeSet<FunctionIx> =
             self.calls.iter().flat_map(|c| &c.targets).map(|t| t.function).collect();

@@ -38,6 +38,7 @@ pub use inst::{Address, Effect, Flow, Idiom, Inst, Kind, Number, Registers};
 pub use link::{Linker, Seen, Told};
 pub use loops::{Counted, Loop, LoopIx, Loops};
 pub use mnemonic::Mnemonic;
+pub(crate) use program::closure;
 pub use program::{CallSite, FunctionIx, Place, Program, Target};
 pub use references::References;
 pub use returns::{Callee, returns};

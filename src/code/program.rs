@@ -155,13 +155,13 @@ impl Program {
     }
 }
 
-/// All that steps `next` lead to.
-fn closure<I: Iterator<Item = FunctionIx>>(
-    from: &BTreeSet<FunctionIx>,
-    next: impl Fn(FunctionIx) -> I,
-) -> BTreeSet<FunctionIx> {
+/// All that steps `next` lead to from what is in `from`; of these, what they lead back to.
+pub(crate) fn closure<I: Iterator<Item = usize>>(
+    from: &BTreeSet<usize>,
+    next: impl Fn(usize) -> I,
+) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
-    let mut work: Vec<FunctionIx> = from.iter().copied().collect();
+    let mut work: Vec<usize> = from.iter().copied().collect();
     while let Some(f) = work.pop() {
         work.extend(next(f).filter(|&to| found.insert(to)));
     }

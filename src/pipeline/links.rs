@@ -1,8 +1,9 @@
 //! Where stubs and cells lead that the loader fills when the program starts.
 //!
 //! In: the images' relocations, and how many samples each function has. Out: the function that a call through a stub or a
-//! cell of the global offset table enters, and those that are called when the program starts. Which implementation a resolver chose (`memchr` for this processor) is not in the
-//! files: it is the one with samples among those whose addresses the resolver can return.
+//! cell of the global offset table enters, and those that are called when the program starts. Which implementation a resolver
+//! chose (`memchr` for this processor) is not in the files: it is the one with samples among those whose addresses the
+//! resolver can return.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +14,6 @@ use crate::image::{ImageId, Images, PltTarget, Svma};
 
 /// Resolvers are small.
 const LARGEST_RESOLVER: u64 = 4096;
-
 /// So is the code at an entry point, where nothing tells how far it reaches.
 const LARGEST_START: u64 = 64;
 

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::code::{CallSite, Cfg, Function, FunctionIx, Program};
+use crate::code::{CallSite, Cfg, Function, FunctionIx, Program, closure};
 
 /// Of all samples, less is not noticeable …
 const LEAST_SHARE: f64 = 2e-4;
@@ -45,9 +45,10 @@ pub fn hot(
     load: &BTreeMap<(FunctionIx, usize), f64>,
     least: f64,
 ) -> BTreeSet<(FunctionIx, usize)> {
-    let mut hot: BTreeSet<(FunctionIx, usize)> =
+    let loaded: BTreeSet<(FunctionIx, usize)> =
         load.iter().filter(|(_, l)| **l > least).map(|(at, _)| *at).collect();
-    let own: BTreeSet<FunctionIx> = hot.iter().map(|h| h.0).collect();
+    let own: BTreeSet<FunctionIx> = loaded.iter().map(|h| h.0).collect();
+    let mut hot = loaded.clone();
     let reached = reached(program, functions, &own);
     hot.extend(reached.iter().map(|&f| (f, 0)));
     for call in reached.iter().flat_map(|&f| program.calls_in(f)) {
@@ -70,8 +71,8 @@ pub fn hot(
         open_ways_out(program, f, &mut hot);
     }
     for &f in &own {
-        let load = load.range((f, 0)..(f + 1, 0)).filter(|(_, l)| **l > least);
-        go_round(program, f, &load.map(|(at, _)| at.1).collect::<Vec<_>>(), &mut hot);
+        let loaded: Vec<usize> = loaded.range((f, 0)..(f + 1, 0)).map(|at| at.1).collect();
+        go_round(program, f, &loaded, &mut hot);
     }
     hot
 }
@@ -166,7 +167,10 @@ fn go_round(program: &Program, f: FunctionIx, own: &[usize], hot: &mut BTreeSet<
         let mut back = BTreeSet::new();
         for &block in own.iter().filter(|&&b| inside(b)) {
             if back.is_empty() {
-                back = leading(&predecessors, around.header, &|b| inside(b) && hot.contains(&(f, b)));
+                let kept = |&b: &usize| inside(b) && hot.contains(&(f, b));
+                back = closure(&BTreeSet::from([around.header]), |b| {
+                    predecessors[b].iter().copied().filter(kept)
+                });
             }
             if !back.contains(&block) {
                 let way = way(cfg, block, &turns, &|b| hot.contains(&(f, b)), &inside);
@@ -175,16 +179,6 @@ fn go_round(program: &Program, f: FunctionIx, own: &[usize], hot: &mut BTreeSet<
             }
         }
     }
-}
-
-/// Blocks that lead to block `to` through blocks that `may` be on the way.
-fn leading(predecessors: &[Vec<usize>], to: usize, may: &dyn Fn(usize) -> bool) -> BTreeSet<usize> {
-    let mut found = BTreeSet::new();
-    let mut work = vec![to];
-    while let Some(block) = work.pop() {
-        work.extend(predecessors[block].iter().copied().filter(|&b| may(b) && found.insert(b)));
-    }
-    found
 }
 
 /// Whether control leaves the function from a block.
