@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use skidconv_simulator::grid::{self, CASES, OTHERS, QUICK};
+use skidconv_simulator::grid::{self, CASES, OTHERS, QUICK, REAL};
 use skidconv_simulator::program::Source;
 use skidconv_simulator::trace::Trace;
 
@@ -52,6 +52,11 @@ pub fn grid(quick: bool) -> Result<Vec<Case>> {
 /// The simulator's cases that no number was chosen by.
 pub fn others() -> Result<Vec<Case>> {
     made(OTHERS.iter().collect(), "others")
+}
+
+/// The simulator's cases of real code, for which the libraries have to be there.
+pub fn real() -> Result<Vec<Case>> {
+    made(REAL.iter().collect(), "real")
 }
 
 /// Cases of a set; made if they are not there.

@@ -1,6 +1,6 @@
 //! How near each estimator comes to the truth, and what it costs.
 //!
-//!     cargo bench --bench accuracy -- [--quick] [--others] [--write-readme] [--cost] [FOLDER…]
+//!     cargo bench --bench accuracy -- [--quick] [--others] [--real] [--write-readme] [--cost] [FOLDER…]
 //!
 //! Cases are recordings whose truth is known: those of `testdata/cases`, those of the simulator's grid, which are made in
 //! `target/accuracy` where they are missing (that takes valgrind), and those of each FOLDER. Each goes through
@@ -38,6 +38,9 @@ struct Arguments {
     /// Also the generated cases that no number was chosen by
     #[arg(long)]
     others: bool,
+    /// Also cases of real code (sqlite, lua, zlib …); takes the libraries' Debian packages
+    #[arg(long)]
+    real: bool,
     /// Only cases with this in their name; may be repeated
     #[arg(long = "case", value_name = "PART")]
     cases: Vec<String>,
@@ -67,6 +70,9 @@ fn main() -> anyhow::Result<()> {
     all.extend(cases::grid(arguments.quick)?);
     if arguments.others {
         all.extend(cases::others()?);
+    }
+    if arguments.real {
+        all.extend(cases::real()?);
     }
     for folder in &arguments.folders {
         all.extend(cases::within(folder, folder.display().to_string())?);

@@ -4,8 +4,9 @@ use rayon::prelude::*;
 
 use super::Coupling;
 use super::deconvolve::deconvolve;
+use crate::skid::causes::{LANES, Lanes, Report, likely};
 use crate::skid::hold::{Reporting, each_step};
-use crate::skid::kernel::{Kernel, Origin, Walk};
+use crate::skid::kernel::Walk;
 use crate::skid::{Rates, Region, Skid};
 
 /// Causes less likely than this share of a report's likeliest are dropped.
@@ -20,7 +21,8 @@ const STEP: f64 = 16.0;
 const COARSEST: usize = 4;
 
 /// Causes of an event that overflows behind the executions in `origin` (per node) and is reported after `skid`; `reported` has
-/// its reports per node, and `returning` says which nodes are in functions that return.
+/// its reports per node, and `returning` says which nodes are in functions that return. Where nothing is reported there is no
+/// cause.
 pub fn by_overflow(
     walk: &Walk,
     skid: &Skid,
@@ -29,33 +31,46 @@ pub fn by_overflow(
     returning: &(dyn Fn(usize) -> bool + Sync),
 ) -> Coupling {
     let skid = &skid.coarser(((skid.mean() / STEP) as usize).clamp(1, COARSEST));
-    let nodes = walk.region.nodes.len();
-    let causes: Vec<usize> = (0..nodes).filter(|&m| origin[m] > 0.0).collect();
-    let all = reported.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-    let landed: Vec<Vec<f64>> = causes
-        .par_iter()
-        .map_init(Kernel::default, |kernel, &m| {
-            let mut one = vec![0.0; nodes];
-            one[m] = origin[m];
-            let mut landed = kernel.reported(walk, skid, Origin::Behind(&one));
-            if returning(m) {
-                come_back(&mut landed, origin[m], reported, all);
-            }
-            landed
-        })
-        .collect();
-    transpose(nodes, &causes, &landed)
+    let reports: Vec<usize> = (0..origin.len()).filter(|&node| reported[node] > 0.0).collect();
+    let come_back = come_back(walk, skid, origin, reported, returning);
+    let causes = |of: &[usize]| -> Vec<Vec<(usize, f64)>> {
+        let wanted: Vec<Report> = of.iter().copied().map(Report::On).collect();
+        let likely = likely(walk, skid, &wanted);
+        let joint = |lane: usize, cause: usize| {
+            origin[cause] * likely[cause][lane] + come_back[cause] * reported[of[lane]]
+        };
+        let lanes = 0..of.len();
+        lanes.map(|lane| probable((0..origin.len()).map(|cause| joint(lane, cause)))).collect()
+    };
+    let found: Vec<Vec<(usize, f64)>> = reports.par_chunks(LANES).flat_map_iter(causes).collect();
+    let mut coupling: Coupling = vec![Vec::new(); origin.len()];
+    reports.into_iter().zip(found).for_each(|(report, causes)| coupling[report] = causes);
+    coupling
 }
 
-/// What has left the region before it is reported comes back to it, nobody knows where: to each report in proportion. Without,
-/// the ends of functions would be the cause of nothing and their beginnings of what others caused (block distance .163 → .147
-/// over five programs of many functions, with flow and time).
-fn come_back(landed: &mut [f64], origin: f64, reported: &[f64], all: f64) {
-    let left = origin - landed.iter().sum::<f64>();
-    if left < LEAVES * origin {
-        return;
-    }
-    landed.iter_mut().zip(reported).for_each(|(landed, share)| *landed += left * share / all);
+/// Causes with their weights, without those that hardly count.
+fn probable(weights: impl Iterator<Item = f64> + Clone) -> Vec<(usize, f64)> {
+    let likeliest = weights.clone().fold(0.0, f64::max);
+    weights.enumerate().filter(|(_, weight)| *weight > LEAST * likeliest).collect()
+}
+
+/// What has left the region before it is reported comes back to it, nobody knows where: to each report in proportion. Per cause,
+/// so much for each that is reported. Without, the ends of functions would be the cause of nothing and their beginnings of what
+/// others caused (block distance .163 → .147 over five programs of many functions, with flow and time).
+fn come_back(
+    walk: &Walk,
+    skid: &Skid,
+    origin: &[f64],
+    reported: &[f64],
+    returning: &(dyn Fn(usize) -> bool + Sync),
+) -> Vec<f64> {
+    let all = reported.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let stays = likely(walk, skid, &[Report::Anywhere]);
+    let share = |(cause, stays): (usize, Lanes)| {
+        let left = 1.0 - stays[0];
+        if left < LEAVES || !returning(cause) { 0.0 } else { left * origin[cause] / all }
+    };
+    stays.into_iter().enumerate().map(share).collect()
 }
 
 /// Causes of reports of time: the instructions that may have been waited for. `second` is the probability that the report
@@ -128,22 +143,6 @@ fn add(causes: &mut Vec<(usize, f64)>, cause: usize, weight: f64) {
         Some(known) => known.1 += weight,
         None => causes.push((cause, weight)),
     }
-}
-
-fn transpose(n: usize, causes: &[usize], landed: &[Vec<f64>]) -> Coupling {
-    let mut coupling: Coupling = vec![Vec::new(); n];
-    let mut likeliest = vec![0.0f64; n];
-    for row in landed {
-        likeliest.iter_mut().zip(row).for_each(|(top, &w)| *top = top.max(w));
-    }
-    for (&cause, row) in causes.iter().zip(landed) {
-        for (report, &weight) in row.iter().enumerate() {
-            if weight > LEAST * likeliest[report] {
-                coupling[report].push((cause, weight));
-            }
-        }
-    }
-    coupling
 }
 
 #[cfg(test)]

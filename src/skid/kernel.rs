@@ -2,8 +2,7 @@
 //!
 //! Time goes in ticks of the time one instruction takes at full retire width. A node with head time *h* below one tick is
 //! passed at once with probability 1 − *h*/tick: it retires in the shadow of its group's leader, and zero samples on it are
-//! right. Up to [`STAGES`] ticks the hold is geometric; longer ones are Erlang, for fixed latencies vary less. A distribution
-//! of the skid enters linearly, as weights of time bins.
+//! right ([`Stays`]). A distribution of the skid enters linearly, as weights of time bins.
 //!
 //! Refuted: loads held seldom and for 60, 120 or 190 cycles instead of always for their mean (misfit at the truth of a program
 //! that misses often: 129 nats, then 181, 236 and 188), wrong guesses for 12 or 18 (137, 142).
@@ -12,9 +11,8 @@ use super::circulation::Rates;
 use super::hold::{Holds, Reporting};
 use super::marked::Marked;
 use super::region::Region;
+use super::stays::{STAGES, Stays};
 
-/// Stages of a long hold: its coefficient of variation is 1/√STAGES.
-const STAGES: usize = 4;
 /// Part of what overflowed that is dropped where no more of it is left on a node.
 const GONE: f64 = 1e-7;
 
@@ -171,9 +169,7 @@ pub struct Kernel {
     reached: Marked,
     /// Least mass that stays on a node.
     least: f64,
-    pass: Vec<f64>,
-    leave: Vec<f64>,
-    long: Vec<bool>,
+    stays: Stays,
 }
 
 impl Kernel {
@@ -237,14 +233,7 @@ impl Kernel {
         self.moving.clear();
         self.moving.resize(n, 0.0);
         self.reached.clear(n);
-        self.pass = holds.mean.iter().map(|h| (1.0 - h / tick).max(0.0)).collect();
-        self.long = holds.mean.iter().map(|&h| h >= STAGES as f64 * tick).collect();
-        self.leave = (0..n)
-            .map(|i| {
-                let stages = if self.long[i] { STAGES as f64 } else { 1.0 };
-                (stages * tick / holds.mean[i].max(1e-9)).min(1.0)
-            })
-            .collect();
+        self.stays = Stays::new(holds, tick);
     }
 
     /// One tick: what leaves its node moves on, and passes the nodes that retire at once.
@@ -253,11 +242,11 @@ impl Kernel {
         while let Some(i) = self.held.next(from) {
             from = i + 1;
             let mass = &mut self.mass[i];
-            let mut out = mass[0] * self.leave[i];
+            let mut out = mass[0] * self.stays.leave[i];
             mass[0] -= out;
-            if self.long[i] {
+            if self.stays.long[i] {
                 for stage in &mut mass[1..] {
-                    let next = *stage * self.leave[i];
+                    let next = *stage * self.stays.leave[i];
                     *stage += out - next;
                     out = next;
                 }
@@ -298,7 +287,7 @@ impl Kernel {
                 from = i + 1;
                 self.reached.remove(i);
                 let arrived = std::mem::take(&mut self.moving[i]);
-                let on = if round < 2 { arrived * self.pass[i] } else { 0.0 };
+                let on = if round < 2 { arrived * self.stays.pass[i] } else { 0.0 };
                 self.hold(i, arrived - on);
                 if on > 0.0 {
                     self.go_on(region, rates, i, on);

@@ -10,6 +10,7 @@
 
 pub mod assemble;
 pub mod calibration;
+pub mod causes;
 pub mod circulation;
 pub mod classes;
 mod components;
@@ -34,6 +35,7 @@ pub mod reporting;
 pub mod schedule;
 pub mod shares;
 pub mod sparse;
+pub mod stays;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod turns;

@@ -167,6 +167,31 @@ cases! {
     "match-wide6-tail" "match" Wide6 TAIL, AfterHead, 20000, PLAIN;
 }
 
+cases! {
+    /// Cases of real code: libraries as Debian has them. No number was chosen by them either.
+    REAL:
+    "sqlite-wide4-60" "sqlite" Wide4 about(60), AfterHead, 20000, PLAIN;
+    "sqlite-wide6-hump" "sqlite" Wide6 HUMP, AfterHead, 20000, CHAINS;
+    "lua-wide4-20" "lua" Wide4 about(20), AfterHead, 20000, PLAIN;
+    "lua-wide8-60" "lua" Wide8 about(60), OnHead, 20000, PLAIN;
+    "mujs-wide4-60" "mujs" Wide4 about(60), AfterHead, 20000, PLAIN;
+    "mujs-bursty-hump" "mujs" Bursty HUMP, AfterHead, 20000, PLAIN;
+    "zlib-wide4-60" "zlib" Wide4 about(60), AfterHead, 20000, PLAIN;
+    "bzip2-wide6-20" "bzip2" Wide6 about(20), AfterHead, 20000, PLAIN;
+    "lzma-wide4-45" "lzma" Wide4 about(45), AfterHead, 20000, PLAIN;
+    "zstd-wide6-lognormal30" "zstd" Wide6 lognormal(30.0), AfterHead, 20000, PLAIN;
+    "brotli-wide4-tail" "brotli" Wide4 TAIL, AfterHead, 20000, PLAIN;
+    "expat-wide8-20" "expat" Wide8 about(20), OnHead, 20000, PLAIN;
+    "pcre2-wide4-45" "pcre2" Wide4 about(45), AfterHead, 20000, PLAIN;
+    "jansson-wide4-60" "jansson" Wide4 about(60), AfterHead, 20000, CHAINS;
+    "jpeg-wide4-45" "jpeg" Wide4 about(45), AfterHead, 20000, PLAIN;
+    "jpeg-inorder-15" "jpeg" InOrder about(15), OnHead, 8000, PLAIN;
+    "gsl-wide6-60" "gsl" Wide6 about(60), AfterHead, 20000, PLAIN;
+    "glpk-blocking-30" "glpk" Blocking about(30), OnHead, 20000, PLAIN;
+    "svm-wide6-20" "svm" Wide6 about(20), AfterHead, 20000, PLAIN;
+    "svm-shared-150" "svm" Shared about(150), AfterHead, 5000, PLAIN;
+}
+
 /// The cases of `--quick`: one or two of each kind of core.
 pub const QUICK: &[&str] = &[
     "machine-wide4-20",
@@ -184,7 +209,7 @@ pub const QUICK: &[&str] = &[
 impl Case {
     /// Looks a case up by name.
     pub fn named(name: &str) -> Result<&'static Case> {
-        CASES.iter().chain(OTHERS).find(|c| c.name == name).ok_or_else(|| Error::Unknown(name.into()))
+        CASES.iter().chain(OTHERS).chain(REAL).find(|c| c.name == name).ok_or_else(|| Error::Unknown(name.into()))
     }
 
     /// Records `trace` and writes `NAME.perf.data` and `NAME.truth.tsv` into `out`.

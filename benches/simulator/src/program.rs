@@ -1,7 +1,8 @@
 //! The programs: C sources carried in this crate, compiled when a case is made.
 //!
-//! The first lines of each source say how it is compiled (`// cc:`) and with which arguments it runs (`// args:`), so that a
-//! new program is one new file and one new line in [`SOURCES`].
+//! The first lines of each source say how it is compiled (`// cc:`), with which arguments it runs (`// args:`), which libraries
+//! it is linked with (`// libs:`) and the Debian packages that hold these (`// needs:`), so that a new program is one new file
+//! and one new word in [`SOURCES`]. Those in `programs/real` do little themselves: what runs is the library, as Debian compiled it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,16 +10,20 @@ use std::process::Command;
 use crate::{Error, Result};
 
 macro_rules! sources {
-    ($($name:literal),* $(,)?) => {
+    ($($folder:literal: $($name:literal),*;)*) => {
         /// Every program: its name and its text.
-        pub const SOURCES: &[Source] = &[$(Source { name: $name, text: include_str!(concat!("../programs/", $name, ".c")) }),*];
+        pub const SOURCES: &[Source] = &[$($(
+            Source { name: $name, text: include_str!(concat!("../programs/", $folder, $name, ".c")) },
+        )*)*];
     };
 }
 
 sources!(
-    "machine", "viterbi", "arcs", "hash", "sparse", "trips", "interp", "tree", "bisect", "ratios", "enter",
+    "": "machine", "viterbi", "arcs", "hash", "sparse", "trips", "interp", "tree", "bisect", "ratios", "enter",
     "compare", "scan", "blend", "many", "sled", "leaves", "counters", "dot", "sorts", "lex", "lz", "virt",
-    "fft", "match",
+    "fft", "match";
+    "real/": "sqlite", "lua", "mujs", "zlib", "bzip2", "lzma", "zstd", "brotli", "expat", "pcre2", "jansson", "jpeg",
+    "gsl", "glpk", "svm";
 );
 
 /// A program as source text.
@@ -62,14 +67,18 @@ impl Source {
         let run = Command::new("cc")
             .current_dir(&dir)
             .args(self.words("// cc: "))
-            .args([&prefix, "-o", self.name, &format!("{}.c", self.name), "-lm"])
+            .args([&prefix, "-o", self.name, &format!("{}.c", self.name)])
+            .args(self.words("// libs: "))
+            .arg("-lm")
             .output()
             .map_err(|e| Error::Tool { tool: "cc", reason: e.to_string() })?;
         if !run.status.success() {
-            return Err(Error::Tool {
-                tool: "cc",
-                reason: String::from_utf8_lossy(&run.stderr).into_owned(),
-            });
+            let mut reason = String::from_utf8_lossy(&run.stderr).into_owned();
+            let needs: Vec<&str> = self.words("// needs: ").collect();
+            if !needs.is_empty() {
+                reason.push_str(&format!("{} needs Debian's {}", self.name, needs.join(", ")));
+            }
+            return Err(Error::Tool { tool: "cc", reason });
         }
         Ok(Program {
             name: self.name,
