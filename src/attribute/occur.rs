@@ -103,15 +103,22 @@ fn delays(skid: &Skid) -> (Skid, Vec<f64>) {
 }
 
 /// Where reports of `cause` stand among `places`, delay by delay.
-fn trace(event: &Occurrence, kernel: &mut Kernel, lags: &Skid, cause: usize, places: &[usize]) -> Vec<f32> {
+fn trace(
+    event: &Occurrence,
+    kernel: &mut Kernel<1>,
+    lags: &Skid,
+    cause: usize,
+    places: &[usize],
+) -> Vec<f32> {
     let Occurrence { walk, surprised } = *event;
     let behind = behind(event, cause);
     let mut waiting = vec![0.0; behind.len()];
     waiting[cause] = 1.0;
-    let mut bins = kernel.reports(&walk, lags, Origin::Entering(&behind));
+    let [mut bins] = kernel.reports(&[walk], lags, [Origin::Entering(&behind)]);
     // the target of a mispredicted branch is waited for until it has been fetched
     let waiting = if surprised { &behind } else { &waiting };
-    bins.extend(kernel.reports(&walk, lags, Origin::Waiting(waiting)));
+    let [later] = kernel.reports(&[walk], lags, [Origin::Waiting(waiting)]);
+    bins.extend(later);
     bins.iter().flat_map(|bin| places.iter().map(|&p| bin[p] as f32)).collect()
 }
 

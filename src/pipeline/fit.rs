@@ -32,8 +32,7 @@ fn expected(answer: &Answer, solved: &Solved) -> Vec<f64> {
         if counted { answer.rates.blocks[node.block] } else { 0.0 }
     };
     let origin: Vec<f64> = region.nodes.iter().zip(counted).map(runs).collect();
-    let mut kernel = Kernel::default();
-    let bins = kernel.reports(&answer.walk(), &solved.skid, Origin::Behind(&origin));
+    let [bins] = Kernel::default().reports(&[answer.walk()], &solved.skid, [Origin::Behind(&origin)]);
     let mut expected = vec![0.0; region.nodes.len()];
     for (bin, weight) in bins.iter().zip(&solved.skid.weights) {
         let sum: f64 = bin.iter().sum();

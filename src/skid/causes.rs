@@ -1,12 +1,13 @@
 //! The kernel run backwards: how likely what overflows behind each node is reported where samples are.
 //!
 //! In: a walk, a skid, and some reports. Out: for each of them, the probability that an event which overflows behind a node is
-//! reported there, per node. Tick by tick it is the transpose of [`Kernel::reported`](super::Kernel::reported), but for the
-//! least masses, which that drops. Samples stand on far fewer nodes than there are causes (in regions of SQLite on 120 to 640
+//! reported there, per node. Tick by tick it is the transpose of [`Kernel`](super::Kernel), but for the least masses, which
+//! that drops. Samples stand on far fewer nodes than there are causes (in regions of SQLite on 120 to 640
 //! of 1,000 to 3,300), and [`LANES`] reports go through the code at once.
 
 use super::circulation::Rates;
-use super::kernel::{Skid, Walk};
+use super::distribution::Skid;
+use super::kernel::Walk;
 use super::region::Region;
 use super::stays::{STAGES, Stays};
 
@@ -118,15 +119,27 @@ impl Backwards<'_> {
     /// a tick waits there.
     fn settle(&mut self) {
         for i in (0..self.held.len()).rev() {
-            let on = onward(self.region, self.rates, i, |to| {
-                if to > i { &self.again[to] } else { &self.held[to][0] }
-            });
+            let on =
+                onward(
+                    self.region,
+                    self.rates,
+                    i,
+                    |to| {
+                        if to > i { &self.again[to] } else { &self.held[to][0] }
+                    },
+                );
             self.again[i] = between(self.stays.pass[i], &on, &self.held[i][0]);
         }
         for i in (0..self.held.len()).rev() {
-            let on = onward(self.region, self.rates, i, |to| {
-                if to > i { &self.arriving[to] } else { &self.again[to] }
-            });
+            let on =
+                onward(
+                    self.region,
+                    self.rates,
+                    i,
+                    |to| {
+                        if to > i { &self.arriving[to] } else { &self.again[to] }
+                    },
+                );
             self.arriving[i] = between(self.stays.pass[i], &on, &self.held[i][0]);
         }
     }
@@ -149,10 +162,10 @@ impl Backwards<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::skid::kernel::{Kernel, Origin};
-    use crate::skid::testing::skipping;
     use crate::skid::Holds;
     use crate::skid::hold::Reporting;
+    use crate::skid::kernel::{Kernel, Origin};
+    use crate::skid::testing::skipping;
 
     #[test]
     fn backwards_it_is_as_likely_as_forwards() {
@@ -172,13 +185,18 @@ mod tests {
             for (cause, backwards) in likely.iter().enumerate() {
                 let mut origin = vec![0.0; nodes];
                 origin[cause] = 1.0;
-                let forwards = Kernel::default().reported(&walk, &skid, Origin::Behind(&origin));
+                let [bins] = Kernel::default().reports(&[walk], &skid, [Origin::Behind(&origin)]);
+                let mean = |node: usize| bins.iter().zip(&skid.weights).map(|(bin, w)| w * bin[node]).sum();
+                let forwards: Vec<f64> = (0..nodes).map(mean).collect();
                 for (report, backwards) in reports.iter().zip(backwards) {
                     let forwards = match *report {
                         Report::On(node) => forwards[node],
                         Report::Anywhere => forwards.iter().sum(),
                     };
-                    assert!((forwards - backwards).abs() < 1e-5, "{cause} {report:?}: {forwards} {backwards}");
+                    assert!(
+                        (forwards - backwards).abs() < 1e-5,
+                        "{cause} {report:?}: {forwards} {backwards}"
+                    );
                 }
             }
         }

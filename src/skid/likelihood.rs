@@ -1,8 +1,9 @@
 //! How likely the observed samples are: a quasi-Poisson likelihood of the reports the kernel expects.
 
 use super::circulation::{Circulation, Rates};
+use super::distribution::Skid;
 use super::hold::{Holds, Reporting, TimeSamples};
-use super::kernel::{Kernel, Origin, Skid, Walk};
+use super::kernel::{Kernel, Origin, Walk};
 use super::region::Region;
 use super::shares::Shared;
 use super::turns::{self, Usual};
@@ -10,6 +11,8 @@ use super::{limits, pace};
 
 /// Share of samples that may stand anywhere: stray addresses must not make a good path impossible.
 const STRAY: f64 = 0.005;
+/// Predictions made at once.
+pub const LANES: usize = 8;
 
 /// Samples of one retirement event, folded per node.
 #[derive(Clone, Debug)]
@@ -101,23 +104,57 @@ impl Model {
         residuals
     }
 
-    /// Expected reports where `rates` are the executions.
-    pub fn predict(&self, rates: Rates, kernel: &mut Kernel, skid: &Skid) -> Prediction {
-        let holds = Holds::measure(&self.region, &rates, self.time.as_ref(), self.reporting);
-        let walk = Walk { region: &self.region, rates: &rates, holds: &holds, reporting: self.reporting };
-        let mut bins = Vec::with_capacity(self.events.len());
+    /// Expected reports where each of `rates` are the executions.
+    pub fn predict<const L: usize>(&self, rates: [Rates; L], skid: &Skid) -> [Prediction; L] {
+        let held = |rates: &Rates| Holds::measure(&self.region, rates, self.time.as_ref(), self.reporting);
+        let holds = rates.each_ref().map(held);
+        let walks: [Walk<'_>; L] = std::array::from_fn(|lane| Walk {
+            region: &self.region,
+            rates: &rates[lane],
+            holds: &holds[lane],
+            reporting: self.reporting,
+        });
+        let mut bins: [Vec<Vec<Vec<f64>>>; L] =
+            std::array::from_fn(|_| Vec::with_capacity(self.events.len()));
         for event in &self.events {
-            let executions =
-                |i: usize| if event.counts[i] { rates.blocks[self.region.nodes[i].block] } else { 0.0 };
-            let origin: Vec<f64> = (0..self.region.nodes.len()).map(executions).collect();
-            let mut reports = match event.exact {
-                true => vec![origin; skid.weights.len()],
-                false => kernel.reports(&walk, skid, Origin::Behind(&origin)),
+            let origins = rates.each_ref().map(|rates| self.origin(event, rates));
+            let reports = match event.exact {
+                true => origins.map(|origin| vec![origin; skid.weights.len()]),
+                false => {
+                    Kernel::default().reports(&walks, skid, origins.each_ref().map(|o| Origin::Behind(o)))
+                }
             };
-            reports.iter_mut().for_each(|bin| normalise(bin));
-            bins.push(reports);
+            for (bins, mut reports) in bins.iter_mut().zip(reports) {
+                reports.iter_mut().for_each(|bin| normalise(bin));
+                bins.push(reports);
+            }
         }
-        Prediction { rates, holds, bins }
+        let mut behind = holds.into_iter().zip(bins);
+        rates.map(|rates| {
+            let (holds, bins) = behind.next().unwrap_or_default();
+            Prediction { rates, holds, bins }
+        })
+    }
+
+    /// The same for any number, [`LANES`] at once.
+    pub fn predict_all(&self, mut rates: Vec<Rates>, skid: &Skid) -> Vec<Prediction> {
+        let mut predictions = Vec::with_capacity(rates.len());
+        while !rates.is_empty() {
+            let some: Vec<Rates> = rates.drain(..rates.len().min(LANES)).collect();
+            if some.len() < LANES / 2 {
+                predictions.extend(some.into_iter().flat_map(|rates| self.predict([rates], skid)));
+            } else {
+                let lanes = std::array::from_fn(|lane| some[lane.min(some.len() - 1)].clone());
+                predictions.extend(self.predict::<LANES>(lanes, skid).into_iter().take(some.len()));
+            }
+        }
+        predictions
+    }
+
+    /// Executions that `event` counts, per node.
+    fn origin(&self, event: &Observation, rates: &Rates) -> Vec<f64> {
+        let nodes = self.region.nodes.iter().zip(&event.counts);
+        nodes.map(|(node, &counts)| if counts { rates.blocks[node.block] } else { 0.0 }).collect()
     }
 
     /// Pearson's χ² of the blocks over its degrees of freedom, at least 1: how much more the samples scatter than Poisson's.

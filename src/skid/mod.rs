@@ -15,6 +15,7 @@ pub mod circulation;
 pub mod classes;
 mod components;
 pub mod core;
+pub mod distribution;
 pub mod folded;
 pub mod fusion;
 pub mod guesses;
@@ -43,7 +44,8 @@ pub mod waits;
 
 pub use calibration::Calibration;
 pub use circulation::{Circulation, Rates};
+pub use distribution::Skid;
 pub use hold::Holds;
-pub use kernel::{Kernel, Skid};
+pub use kernel::Kernel;
 pub use likelihood::{Model, Observation};
 pub use region::{Arm, Decision, Node, Region};

@@ -15,7 +15,7 @@
 //! those of a block's loops .0256 to .0340 and .0687 to .0751. The best of five values for each recording would be .0229 and
 //! .0524, but nothing seen tells which: the least misfit under a broad kernel gives .113 and .079.
 
-use super::energy::{Energy, Near};
+use super::energy::{Change, Energy, Near};
 use super::levenberg::descend;
 use crate::skid::nests::Nests;
 use crate::skid::region::LEAVES_LOOP;
@@ -199,10 +199,12 @@ impl Energy for Conservation<'_> {
 
     fn around<'a>(&'a self, z: &'a [f64]) -> Near<'a> {
         let around = self.circulation.around(&self.model.region, z);
-        Box::new(move |k, step| {
-            let mut moved = z.to_vec();
-            moved[k] += step;
-            Some(self.residuals_of(&moved, around.moved(k, step, self.total)?))
+        Box::new(move |changes| {
+            let there = |change: &Change| {
+                let rates = around.moved(change.k, change.step, self.total)?;
+                Some(self.residuals_of(&change.of(z), rates))
+            };
+            changes.iter().map(there).collect()
         })
     }
 }

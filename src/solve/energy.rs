@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::linear::dot;
+use crate::skid::likelihood::LANES;
 
 /// A function of parameters that is a sum of squares.
 pub trait Energy: Sync {
@@ -11,16 +12,30 @@ pub trait Energy: Sync {
 
     /// Residuals around `z`.
     fn around<'a>(&'a self, z: &'a [f64]) -> Near<'a> {
-        Box::new(|k, step| {
-            let mut moved = z.to_vec();
-            moved[k] += step;
-            self.residuals(&moved)
-        })
+        Box::new(|moves| moves.iter().map(|change| self.residuals(&change.of(z))).collect())
     }
 }
 
-/// Residuals where one parameter, the first argument, is by the second more than somewhere.
-pub type Near<'a> = Box<dyn Fn(usize, f64) -> Option<Vec<f64>> + Sync + 'a>;
+/// Residuals where one parameter is another, for each of some changes.
+pub type Near<'a> = Box<dyn Fn(&[Change]) -> Vec<Option<Vec<f64>>> + Sync + 'a>;
+
+/// One parameter that is so much more.
+#[derive(Clone, Copy, Debug)]
+pub struct Change {
+    /// Which.
+    pub k: usize,
+    /// By how much.
+    pub step: f64,
+}
+
+impl Change {
+    /// The parameters `z` with it.
+    pub fn of(self, z: &[f64]) -> Vec<f64> {
+        let mut changed = z.to_vec();
+        changed[self.k] += self.step;
+        changed
+    }
+}
 
 /// Half the squared length.
 pub fn value(residuals: &[f64]) -> f64 {
@@ -33,14 +48,22 @@ const STEPS: [f64; 2] = [0.02, -0.02];
 /// Derivatives of the residuals by each parameter, one row a parameter; zeros for one that can't be changed from here.
 pub fn jacobian(energy: &dyn Energy, z: &[f64], residuals: &[f64]) -> Vec<Vec<f64>> {
     let around = energy.around(z);
-    let row = |k: usize| {
-        let by = |&step: &f64| {
-            let there = around(k, step)?;
-            Some(there.iter().zip(residuals).map(|(b, a)| (b - a) / step).collect())
-        };
-        STEPS.iter().find_map(by).unwrap_or_else(|| vec![0.0; residuals.len()])
+    let slope = |there: Vec<f64>, step: f64| -> Vec<f64> {
+        there.iter().zip(residuals).map(|(b, a)| (b - a) / step).collect()
     };
-    (0..z.len()).into_par_iter().map(row).collect()
+    let rows = |parameters: &[usize]| {
+        let mut rows = vec![None; parameters.len()];
+        for step in STEPS {
+            let open: Vec<usize> = (0..rows.len()).filter(|&row| rows[row].is_none()).collect();
+            let changes: Vec<Change> = open.iter().map(|&row| Change { k: parameters[row], step }).collect();
+            for (row, there) in open.into_iter().zip(around(&changes)) {
+                rows[row] = there.map(|there| slope(there, step));
+            }
+        }
+        rows.into_iter().map(|row| row.unwrap_or_else(|| vec![0.0; residuals.len()]))
+    };
+    let parameters: Vec<usize> = (0..z.len()).collect();
+    parameters.par_chunks(LANES).flat_map_iter(rows).collect()
 }
 
 /// Gradient and Gauss–Newton Hessian of the energy.

@@ -5,11 +5,11 @@
 //! functions, of who called where callchains tell, and of the prior, which is centred on the flow that samples and time agree
 //! on best.
 
-use super::energy::{Energy, Near};
+use super::energy::{Change, Energy, Near};
 use crate::skid::likelihood::{Observation, Prediction};
 use crate::skid::nests::Nests;
 use crate::skid::region::Region;
-use crate::skid::{Circulation, Kernel, Model, Rates, Skid, recursions, shares};
+use crate::skid::{Circulation, Model, Rates, Skid, recursions, shares};
 
 /// How strongly each kind of evidence speaks.
 #[derive(Clone, Copy, Debug)]
@@ -61,11 +61,9 @@ impl<'a> Posterior<'a> {
 
     /// Executions, head times and reports at `z`.
     pub fn predict(&self, z: &[f64]) -> Option<Prediction> {
-        Some(self.follow(self.circulation.rates(&self.model.region, z, self.model.total())?))
-    }
-
-    fn follow(&self, rates: Rates) -> Prediction {
-        self.model.predict(rates, &mut Kernel::default(), &self.skid)
+        let rates = self.circulation.rates(&self.model.region, z, self.model.total())?;
+        let [prediction] = self.model.predict([rates], &self.skid);
+        Some(prediction)
     }
 
     /// Samples that fall to each bin of the skid, by how well it explains them.
@@ -134,11 +132,17 @@ impl Energy for Posterior<'_> {
 
     fn around<'a>(&'a self, z: &'a [f64]) -> Near<'a> {
         let around = self.circulation.around(&self.model.region, z);
-        Box::new(move |k, step| {
-            let mut moved = z.to_vec();
-            moved[k] += step;
-            let prediction = self.follow(around.moved(k, step, self.model.total())?);
-            Some(self.residuals_of(&moved, &prediction))
+        Box::new(move |changes| {
+            let moved = |change: &Change| around.moved(change.k, change.step, self.model.total());
+            let rates: Vec<Option<Rates>> = changes.iter().map(moved).collect();
+            let flows: Vec<bool> = rates.iter().map(Option::is_some).collect();
+            let mut predictions =
+                self.model.predict_all(rates.into_iter().flatten().collect(), &self.skid).into_iter();
+            let there = |(change, flows): (&Change, bool)| {
+                let prediction = flows.then(|| predictions.next()).flatten()?;
+                Some(self.residuals_of(&change.of(z), &prediction))
+            };
+            changes.iter().zip(flows).map(there).collect()
         })
     }
 }

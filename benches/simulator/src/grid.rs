@@ -209,7 +209,12 @@ pub const QUICK: &[&str] = &[
 impl Case {
     /// Looks a case up by name.
     pub fn named(name: &str) -> Result<&'static Case> {
-        CASES.iter().chain(OTHERS).chain(REAL).find(|c| c.name == name).ok_or_else(|| Error::Unknown(name.into()))
+        CASES
+            .iter()
+            .chain(OTHERS)
+            .chain(REAL)
+            .find(|c| c.name == name)
+            .ok_or_else(|| Error::Unknown(name.into()))
     }
 
     /// Records `trace` and writes `NAME.perf.data` and `NAME.truth.tsv` into `out`.
