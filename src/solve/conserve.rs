@@ -29,7 +29,7 @@ pub struct Belief {
     pub name: &'static str,
     /// Variance of a block's samples over Poisson's, if there were no others …
     dispersion: f64,
-    /// … and for each other: skid moves a share of all samples, however many they are.
+    /// … and for each other around: skid moves a share of these, however many they are.
     moved: f64,
     /// Standard deviation of the prior on branch logits.
     prior: f64,
@@ -50,11 +50,11 @@ pub const BESIDES: [Belief; 2] = [
 ];
 
 impl Belief {
-    /// Variance of a block's samples over Poisson's, where there are `total`.
-    fn dispersion(self, model: &Model, total: f64) -> f64 {
+    /// Variance of a block's samples over Poisson's, where blocks have so many.
+    fn dispersion(self, model: &Model, blocks: &[f64]) -> f64 {
         // those that stand where they arose are believed, whatever time has to say
         let moved = if model.counted().exact { 0.0 } else { self.moved };
-        self.dispersion + moved * total
+        self.dispersion + moved * around(blocks)
     }
 
     /// Standard deviation of the prior of a branch `logit` around the `usual` one, at a choice of so many `ways`.
@@ -66,6 +66,10 @@ impl Belief {
     }
 }
 
+/// Blocks whose samples skid may bring to another. Block distance of flow and time over 13 recordings of real code, over 44 and 37
+/// others, with samples of all blocks of a region: .1504, .0524, .0605; of 30 .1493; of 10 .1454, .0517, .0609; of 5 .1434,
+/// .0508, .0613, and functions .0189 and .0177 off instead of .0180 and .0171.
+const REACH: f64 = 10.0;
 /// Standard deviation of the prior on log rates of roots, around what their samples say.
 const ROOT_PRIOR: f64 = 5.0;
 /// Standard deviation of the prior of what is as seldom as leaving a loop, or more, where it is more seldom yet: some loops run ten
@@ -120,7 +124,7 @@ impl<'a> Conservation<'a> {
         let mut expected = usual.logits;
         expected.extend(&start[expected.len()..]);
         let total = samples.iter().sum();
-        let dispersion = belief.dispersion(model, total);
+        let dispersion = belief.dispersion(model, &blocks);
         let nests = Nests::new(&model.region, &samples);
         let time = model.time.as_ref().filter(|_| belief.timed);
         let waits = time.map(|time| time.waits(&model.region, model.reporting));
@@ -140,6 +144,14 @@ impl<'a> Conservation<'a> {
             start,
         )
     }
+}
+
+/// Samples around a block: all, where few blocks have them, or those of [`REACH`] of as many equal ones as are as uncertain (the
+/// exponential of their entropy; Hill, "Diversity and evenness: a unifying notation and its consequences", 1973).
+fn around(blocks: &[f64]) -> f64 {
+    let total: f64 = blocks.iter().sum();
+    let entropy: f64 = blocks.iter().map(|b| b / total).filter(|&p| p > 0.0).map(|p| -p * p.ln()).sum();
+    total * (REACH / entropy.exp()).min(1.0)
 }
 
 /// A start at `logits`, with the roots at rates that give what they feed its samples.
@@ -221,6 +233,14 @@ mod tests {
             FLOW.deviation(3.0, 0.0, 2),
             "where the prior is wide anyway"
         );
+    }
+
+    #[test]
+    fn of_many_blocks_few_are_around_each() {
+        assert_eq!(around(&[30.0, 0.0, 10.0]), 40.0);
+        let many = around(&[7.0; 100]);
+        assert!((many - 7.0 * REACH).abs() < 1e-9, "{many}");
+        assert_eq!(around(&[0.0, 0.0]), 0.0);
     }
 
     #[test]
