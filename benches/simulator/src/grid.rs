@@ -297,11 +297,12 @@ mod tests {
 
     #[test]
     fn each_case_has_a_name_of_its_own_and_a_program() {
-        let mut names: Vec<_> = CASES.iter().map(|c| c.name).collect();
+        let all: Vec<&Case> = CASES.iter().chain(OTHERS).chain(REAL).collect();
+        let mut names: Vec<_> = all.iter().map(|c| c.name).collect();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), CASES.len());
-        assert!(CASES.iter().all(|c| crate::program::Source::named(c.program).is_ok()));
+        assert_eq!(names.len(), all.len());
+        assert!(all.iter().all(|c| crate::program::Source::named(c.program).is_ok()));
         assert!(QUICK.iter().all(|name| Case::named(name).is_ok()));
     }
 }
