@@ -26,6 +26,9 @@ sources!(
     "gsl", "glpk", "svm";
 );
 
+/// What several programs work on, beside each source.
+const TEXT: (&str, &str) = ("text.h", include_str!("../programs/real/text.h"));
+
 /// A program as source text.
 #[derive(Debug, Clone, Copy)]
 pub struct Source {
@@ -62,6 +65,8 @@ impl Source {
         let dir = dir.canonicalize().map_err(Error::io(&dir))?;
         let source = dir.join(format!("{}.c", self.name));
         std::fs::write(&source, self.text).map_err(Error::io(&source))?;
+        let beside = dir.join(TEXT.0);
+        std::fs::write(&beside, TEXT.1).map_err(Error::io(&beside))?;
         // The debug information must not depend on where the case is made.
         let prefix = format!("-ffile-prefix-map={}={recorded_dir}", dir.display());
         let run = Command::new("cc")
