@@ -49,7 +49,7 @@ pub fn grid(quick: bool) -> Result<Vec<Case>> {
     made(CASES.iter().filter(|c| !quick || QUICK.contains(&c.name)).collect(), GRID)
 }
 
-/// The simulator's cases that no number was chosen by.
+/// The simulator's cases of other programs, which most numbers were chosen without.
 pub fn others() -> Result<Vec<Case>> {
     made(OTHERS.iter().collect(), "others")
 }

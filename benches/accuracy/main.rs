@@ -35,7 +35,7 @@ struct Arguments {
     /// Only the quick part of the grid
     #[arg(long)]
     quick: bool,
-    /// Also the generated cases that no number was chosen by
+    /// Also generated cases of other programs, which most numbers were chosen without
     #[arg(long)]
     others: bool,
     /// Also cases of real code (sqlite, lua, zlib …); takes the libraries' Debian packages

@@ -4,9 +4,9 @@ use rayon::prelude::*;
 
 use super::Coupling;
 use super::deconvolve::deconvolve;
-use crate::skid::causes::{LANES, Lanes, Report, likely};
+use crate::skid::causes::{Lanes, Report, likely};
 use crate::skid::hold::{Reporting, each_step};
-use crate::skid::kernel::Walk;
+use crate::skid::kernel::{LANES, Walk};
 use crate::skid::{Rates, Region, Skid};
 
 /// Causes less likely than this share of a report's likeliest are dropped.

@@ -1,6 +1,7 @@
 //! The posterior check: whether the samples are what the answer expects.
 
 use crate::report::Fit;
+use crate::skid::Observation;
 use crate::skid::kernel::{Kernel, Origin};
 use crate::solve::{Answer, Solved};
 
@@ -9,7 +10,7 @@ use crate::solve::{Answer, Solved};
 pub fn fit(answer: &Answer, solved: &Solved) -> Option<Fit> {
     let event = answer.model.events.iter().find(|event| !event.exact)?;
     let total = event.total();
-    let expected = expected(answer, solved);
+    let expected = expected(answer, solved, event);
     let sum: f64 = expected.iter().sum();
     if !(total > 0.0 && sum > 0.0) {
         return None;
@@ -23,17 +24,11 @@ pub fn fit(answer: &Answer, solved: &Solved) -> Option<Fit> {
     Some(Fit { distance, noise })
 }
 
-/// Expected reports of the first event per node, up to a factor.
-fn expected(answer: &Answer, solved: &Solved) -> Vec<f64> {
-    let region = &answer.model.region;
-    let counted =
-        answer.model.events.iter().find(|event| !event.exact).map_or(&[][..], |event| &event.counts);
-    let runs = |(node, &counted): (&crate::skid::Node, &bool)| {
-        if counted { answer.rates.blocks[node.block] } else { 0.0 }
-    };
-    let origin: Vec<f64> = region.nodes.iter().zip(counted).map(runs).collect();
+/// Expected reports of `event` per node, up to a factor.
+fn expected(answer: &Answer, solved: &Solved, event: &Observation) -> Vec<f64> {
+    let origin = answer.model.origin(event, &answer.rates);
     let [bins] = Kernel::default().reports(&[answer.walk()], &solved.skid, [Origin::Behind(&origin)]);
-    let mut expected = vec![0.0; region.nodes.len()];
+    let mut expected = vec![0.0; origin.len()];
     for (bin, weight) in bins.iter().zip(&solved.skid.weights) {
         let sum: f64 = bin.iter().sum();
         if sum > 0.0 {

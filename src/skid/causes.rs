@@ -7,14 +7,11 @@
 
 use super::circulation::Rates;
 use super::distribution::Skid;
-use super::kernel::Walk;
+use super::kernel::{LANES, Walk};
 use super::region::Region;
-use super::stays::{STAGES, Stays};
+use super::stays::{STAGES, Stay};
 
-/// Reports that are followed at once.
-pub const LANES: usize = 8;
-
-/// A value for each of these.
+/// A value for each of the reports that are followed at once.
 pub type Lanes = [f64; LANES];
 
 /// Where something is reported.
@@ -32,7 +29,7 @@ pub fn likely(walk: &Walk<'_>, skid: &Skid, reports: &[Report]) -> Vec<Lanes> {
     let mut backwards = Backwards {
         region: walk.region,
         rates: walk.rates,
-        stays: Stays::new(walk.holds, skid.tick),
+        stays: Stay::all([walk.holds], skid.tick),
         held: vec![[[0.0; LANES]; STAGES]; shown.len()],
         arriving: vec![[0.0; LANES]; shown.len()],
         again: vec![[0.0; LANES]; shown.len()],
@@ -87,7 +84,7 @@ fn between(part: f64, a: &Lanes, b: &Lanes) -> Lanes {
 struct Backwards<'a> {
     region: &'a Region,
     rates: &'a Rates,
-    stays: Stays,
+    stays: Vec<Stay<1>>,
     /// Of standing on each stage of a node.
     held: Vec<[Lanes; STAGES]>,
     /// Of arriving at a node.
@@ -101,47 +98,32 @@ impl Backwards<'_> {
     fn tick(&mut self) {
         self.settle();
         for i in 0..self.held.len() {
-            let leave = self.stays.leave[i];
+            let Stay { leave: [leave], staged, .. } = self.stays[i];
+            let last = if staged { STAGES - 1 } else { 0 };
             let on = self.gone_on(i);
             let stages = &mut self.held[i];
-            if self.stays.long[i] {
-                for stage in 0..STAGES - 1 {
-                    stages[stage] = between(leave, &stages[stage + 1], &stages[stage]);
-                }
-                stages[STAGES - 1] = between(leave, &on, &stages[STAGES - 1]);
-            } else {
-                stages[0] = between(leave, &on, &stages[0]);
+            for stage in 0..last {
+                stages[stage] = between(leave, &stages[stage + 1], &stages[stage]);
             }
+            stages[last] = between(leave, &on, &stages[last]);
         }
     }
 
     /// From what is held to what arrives, which passes nodes that retire at once. Mass that comes round backwards more than twice
     /// a tick waits there.
     fn settle(&mut self) {
-        for i in (0..self.held.len()).rev() {
-            let on =
-                onward(
-                    self.region,
-                    self.rates,
-                    i,
-                    |to| {
-                        if to > i { &self.again[to] } else { &self.held[to][0] }
-                    },
-                );
-            self.again[i] = between(self.stays.pass[i], &on, &self.held[i][0]);
+        let (again, arriving) = (std::mem::take(&mut self.again), std::mem::take(&mut self.arriving));
+        self.again = self.passing(again, |to| &self.held[to][0]);
+        self.arriving = self.passing(arriving, |to| &self.again[to]);
+    }
+
+    /// Of arriving at each node, put into `worth`, where going back is worth so much.
+    fn passing<'b>(&self, mut worth: Vec<Lanes>, back: impl Fn(usize) -> &'b Lanes) -> Vec<Lanes> {
+        for i in (0..worth.len()).rev() {
+            let on = onward(self.region, self.rates, i, |to| if to > i { &worth[to] } else { back(to) });
+            worth[i] = between(self.stays[i].pass[0], &on, &self.held[i][0]);
         }
-        for i in (0..self.held.len()).rev() {
-            let on =
-                onward(
-                    self.region,
-                    self.rates,
-                    i,
-                    |to| {
-                        if to > i { &self.arriving[to] } else { &self.again[to] }
-                    },
-                );
-            self.arriving[i] = between(self.stays.pass[i], &on, &self.held[i][0]);
-        }
+        worth
     }
 
     /// Of leaving node `i`.

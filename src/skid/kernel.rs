@@ -2,7 +2,7 @@
 //!
 //! Time goes in ticks of the time one instruction takes at full retire width. A node with head time *h* below one tick is
 //! passed at once with probability 1 − *h*/tick: it retires in the shadow of its group's leader, and zero samples on it are
-//! right ([`Stays`]). A distribution of the skid enters linearly, as weights of time bins.
+//! right ([`Stay`]). A distribution of the skid enters linearly, as weights of time bins.
 //!
 //! Refuted: loads held seldom and for 60, 120 or 190 cycles instead of always for their mean (misfit at the truth of a program
 //! that misses often: 129 nats, then 181, 236 and 188), wrong guesses for 12 or 18 (137, 142).
@@ -12,10 +12,12 @@ use super::distribution::Skid;
 use super::hold::{Holds, Reporting};
 use super::marked::Marked;
 use super::region::Region;
-use super::stays::{STAGES, Stays};
+use super::stays::{STAGES, Stay};
 
 /// Part of what overflowed that is dropped where no more of it is left on a node.
 const GONE: f64 = 1e-7;
+/// Walks, either way, that go through the code at once.
+pub const LANES: usize = 8;
 
 /// What the processor goes through while a sample slips.
 #[derive(Clone, Copy)]
@@ -57,16 +59,6 @@ pub struct Kernel<const L: usize> {
     /// Probability of each step.
     steps: Vec<[f64; L]>,
     stays: Vec<Stay<L>>,
-}
-
-/// How long a node holds the head.
-#[derive(Clone, Copy, Debug)]
-struct Stay<const L: usize> {
-    pass: [f64; L],
-    leave: [f64; L],
-    long: [bool; L],
-    /// Any of these.
-    staged: bool,
 }
 
 impl<const L: usize> Default for Kernel<L> {
@@ -144,17 +136,7 @@ impl<const L: usize> Kernel<L> {
         self.reached.clear(n);
         let steps = 0..walks[0].rates.steps.len();
         self.steps = steps.map(|at| walks.map(|walk| walk.rates.steps[at])).collect();
-        let stays = walks.map(|walk| Stays::new(walk.holds, tick));
-        let stay = |i: usize| {
-            let long = std::array::from_fn(|lane| stays[lane].long[i]);
-            Stay {
-                pass: std::array::from_fn(|lane| stays[lane].pass[i]),
-                leave: std::array::from_fn(|lane| stays[lane].leave[i]),
-                long,
-                staged: long.contains(&true),
-            }
-        };
-        self.stays = (0..n).map(stay).collect();
+        self.stays = Stay::all(walks.map(|walk| walk.holds), tick);
     }
 
     /// One tick: what leaves its node moves on, and passes the nodes that retire at once.

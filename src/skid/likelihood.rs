@@ -3,7 +3,7 @@
 use super::circulation::{Circulation, Rates};
 use super::distribution::Skid;
 use super::hold::{Holds, Reporting, TimeSamples};
-use super::kernel::{Kernel, Origin, Walk};
+use super::kernel::{Kernel, LANES, Origin, Walk};
 use super::region::Region;
 use super::shares::Shared;
 use super::turns::{self, Usual};
@@ -11,8 +11,6 @@ use super::{limits, pace};
 
 /// Share of samples that may stand anywhere: stray addresses must not make a good path impossible.
 const STRAY: f64 = 0.005;
-/// Predictions made at once.
-pub const LANES: usize = 8;
 
 /// Samples of one retirement event, folded per node.
 #[derive(Clone, Debug)]
@@ -152,7 +150,7 @@ impl Model {
     }
 
     /// Executions that `event` counts, per node.
-    fn origin(&self, event: &Observation, rates: &Rates) -> Vec<f64> {
+    pub fn origin(&self, event: &Observation, rates: &Rates) -> Vec<f64> {
         let nodes = self.region.nodes.iter().zip(&event.counts);
         nodes.map(|(node, &counts)| if counts { rates.blocks[node.block] } else { 0.0 }).collect()
     }

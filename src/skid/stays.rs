@@ -8,29 +8,37 @@ use super::hold::Holds;
 /// Stages of a long hold: its coefficient of variation is 1/√STAGES.
 pub const STAGES: usize = 4;
 
-/// Holds in ticks, per node.
-#[derive(Clone, Debug, Default)]
-pub struct Stays {
+/// How long a node holds the head in each of `L` walks.
+#[derive(Clone, Copy, Debug)]
+pub struct Stay<const L: usize> {
     /// Probability that what arrives passes at once.
-    pub pass: Vec<f64>,
+    pub pass: [f64; L],
     /// Probability that what is held leaves its stage in a tick.
-    pub leave: Vec<f64>,
+    pub leave: [f64; L],
     /// The hold has all stages, not the first alone.
-    pub long: Vec<bool>,
+    pub long: [bool; L],
+    /// Any of these has.
+    pub staged: bool,
 }
 
-impl Stays {
-    /// Those of `holds`, for ticks of so many cycles.
-    pub fn new(holds: &Holds, tick: f64) -> Stays {
-        let long: Vec<bool> = holds.mean.iter().map(|&h| h >= STAGES as f64 * tick).collect();
-        let leave = |(&long, &h): (&bool, &f64)| {
-            let stages = if long { STAGES as f64 } else { 1.0 };
-            (stages * tick / h.max(1e-9)).min(1.0)
+impl<const L: usize> Stay<L> {
+    /// That of a node with these head times, for ticks of so many cycles.
+    fn new(holds: [f64; L], tick: f64) -> Stay<L> {
+        let long = holds.map(|h| h >= STAGES as f64 * tick);
+        let leave = |lane: usize| {
+            let stages = if long[lane] { STAGES as f64 } else { 1.0 };
+            (stages * tick / holds[lane].max(1e-9)).min(1.0)
         };
-        Stays {
-            pass: holds.mean.iter().map(|h| (1.0 - h / tick).max(0.0)).collect(),
-            leave: long.iter().zip(&holds.mean).map(leave).collect(),
+        Stay {
+            pass: holds.map(|h| (1.0 - h / tick).max(0.0)),
+            leave: std::array::from_fn(leave),
             long,
+            staged: long.contains(&true),
         }
+    }
+
+    /// Those of all nodes of a region, whose head times each walk has.
+    pub fn all(holds: [&Holds; L], tick: f64) -> Vec<Stay<L>> {
+        (0..holds[0].mean.len()).map(|node| Stay::new(holds.map(|holds| holds.mean[node]), tick)).collect()
     }
 }

@@ -11,7 +11,7 @@
 //! .095 to .074 on five programs of another simulator. Since time goes by the schedule of the code, samples inside loops are
 //! best believed even less: over settings of the rest, dispersions of 250 gave .058 to .081 on the five and .083 to .095 on
 //! 44, 500 gave .048 to .074 and .083 to .101, 1000 gave .025 to .040 and .083 to .091. In proportion to all samples, as
-//! below, it is .0263 and .0682 where 1000 is .0248 and .0700 (half of it: .0318, .0675; twice: .0250, .0717); in proportion to
+//! below where few blocks have them, it is .0263 and .0682 where 1000 is .0248 and .0700 (half of it: .0318, .0675; twice: .0250, .0717); in proportion to
 //! those of a block's loops .0256 to .0340 and .0687 to .0751. The best of five values for each recording would be .0229 and
 //! .0524, but nothing seen tells which: the least misfit under a broad kernel gives .113 and .079.
 
@@ -54,7 +54,7 @@ impl Belief {
     fn dispersion(self, model: &Model, blocks: &[f64]) -> f64 {
         // those that stand where they arose are believed, whatever time has to say
         let moved = if model.counted().exact { 0.0 } else { self.moved };
-        self.dispersion + moved * around(blocks)
+        self.dispersion + moved * nearby(blocks)
     }
 
     /// Standard deviation of the prior of a branch `logit` around the `usual` one, at a choice of so many `ways`.
@@ -148,7 +148,7 @@ impl<'a> Conservation<'a> {
 
 /// Samples around a block: all, where few blocks have them, or those of [`REACH`] of as many equal ones as are as uncertain (the
 /// exponential of their entropy; Hill, "Diversity and evenness: a unifying notation and its consequences", 1973).
-fn around(blocks: &[f64]) -> f64 {
+fn nearby(blocks: &[f64]) -> f64 {
     let total: f64 = blocks.iter().sum();
     let entropy: f64 = blocks.iter().map(|b| b / total).filter(|&p| p > 0.0).map(|p| -p * p.ln()).sum();
     total * (REACH / entropy.exp()).min(1.0)
@@ -237,10 +237,10 @@ mod tests {
 
     #[test]
     fn of_many_blocks_few_are_around_each() {
-        assert_eq!(around(&[30.0, 0.0, 10.0]), 40.0);
-        let many = around(&[7.0; 100]);
+        assert_eq!(nearby(&[30.0, 0.0, 10.0]), 40.0);
+        let many = nearby(&[7.0; 100]);
         assert!((many - 7.0 * REACH).abs() < 1e-9, "{many}");
-        assert_eq!(around(&[0.0, 0.0]), 0.0);
+        assert_eq!(nearby(&[0.0, 0.0]), 0.0);
     }
 
     #[test]

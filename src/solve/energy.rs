@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::linear::dot;
-use crate::skid::likelihood::LANES;
+use crate::skid::kernel::LANES;
 
 /// A function of parameters that is a sum of squares.
 pub trait Energy: Sync {
@@ -12,7 +12,7 @@ pub trait Energy: Sync {
 
     /// Residuals around `z`.
     fn around<'a>(&'a self, z: &'a [f64]) -> Near<'a> {
-        Box::new(|moves| moves.iter().map(|change| self.residuals(&change.of(z))).collect())
+        Box::new(|changes| changes.iter().map(|change| self.residuals(&change.of(z))).collect())
     }
 }
 

@@ -126,7 +126,7 @@ cases! {
 }
 
 cases! {
-    /// Cases that came last, of other programs: they showed faults, but no number was chosen by them.
+    /// Cases of other programs, which came when most numbers had been chosen.
     OTHERS:
     "sled-wide4-45" "sled" Wide4 about(45), AfterHead, 20000, PLAIN;
     "sled-wide6-lognormal30" "sled" Wide6 lognormal(30.0), AfterHead, 12000, CHAINS;
@@ -168,7 +168,7 @@ cases! {
 }
 
 cases! {
-    /// Cases of real code: libraries as Debian has them. No number was chosen by them either.
+    /// Cases of real code: libraries as Debian has them. They came last; one number was chosen by 13 of them (`REACH` of the solver).
     REAL:
     "sqlite-wide4-60" "sqlite" Wide4 about(60), AfterHead, 20000, PLAIN;
     "sqlite-wide6-hump" "sqlite" Wide6 HUMP, AfterHead, 20000, CHAINS;
@@ -209,12 +209,12 @@ pub const QUICK: &[&str] = &[
 impl Case {
     /// Looks a case up by name.
     pub fn named(name: &str) -> Result<&'static Case> {
-        CASES
-            .iter()
-            .chain(OTHERS)
-            .chain(REAL)
-            .find(|c| c.name == name)
-            .ok_or_else(|| Error::Unknown(name.into()))
+        Case::all().find(|c| c.name == name).ok_or_else(|| Error::Unknown(name.into()))
+    }
+
+    /// Every case.
+    fn all() -> impl Iterator<Item = &'static Case> {
+        CASES.iter().chain(OTHERS).chain(REAL)
     }
 
     /// Records `trace` and writes `NAME.perf.data` and `NAME.truth.tsv` into `out`.
@@ -297,12 +297,11 @@ mod tests {
 
     #[test]
     fn each_case_has_a_name_of_its_own_and_a_program() {
-        let all: Vec<&Case> = CASES.iter().chain(OTHERS).chain(REAL).collect();
-        let mut names: Vec<_> = all.iter().map(|c| c.name).collect();
+        let mut names: Vec<_> = Case::all().map(|c| c.name).collect();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), all.len());
-        assert!(all.iter().all(|c| crate::program::Source::named(c.program).is_ok()));
+        assert_eq!(names.len(), Case::all().count());
+        assert!(Case::all().all(|c| crate::program::Source::named(c.program).is_ok()));
         assert!(QUICK.iter().all(|name| Case::named(name).is_ok()));
     }
 }
