@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::linear::dot;
+use super::linear::{dot, gram};
 use crate::skid::kernel::LANES;
 
 /// A function of parameters that is a sum of squares.
@@ -72,12 +72,6 @@ pub fn normal_equations(jacobian: &[Vec<f64>], residuals: &[f64]) -> (Vec<f64>, 
     // most limits are far from what reaches them: their residuals are zero all around
     let moves = |&r: &usize| jacobian.iter().any(|row| row[r] != 0.0);
     let moving: Vec<usize> = (0..residuals.len()).filter(moves).collect();
-    let rows: Vec<Vec<f64>> = jacobian.iter().map(|row| moving.iter().map(|&r| row[r]).collect()).collect();
-    let lower = |i: usize| rows[..=i].iter().map(|row| dot(&rows[i], row)).collect();
-    let mut hessian: Vec<Vec<f64>> = (0..rows.len()).into_par_iter().map(lower).collect();
-    for i in 0..hessian.len() {
-        let above: Vec<f64> = hessian[i + 1..].iter().map(|row| row[i]).collect();
-        hessian[i].extend(above);
-    }
+    let hessian = gram(jacobian, &moving);
     (gradient, hessian)
 }

@@ -1,4 +1,6 @@
-//! Dense Cholesky factors of small symmetric matrices.
+//! Dense symmetric matrices: their products, Cholesky factors and solutions.
+
+use rayon::prelude::*;
 
 /// Terms of a sum that are added side by side: in a row, each addition would wait for the one before.
 const LANES: usize = 8;
@@ -12,6 +14,56 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
         sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (x, y))| *sum += x * y);
     }
     sums.iter().sum::<f64>() + rest
+}
+
+/// Rows and columns of the product that are made at a time: as many sums as fit into registers.
+const SIDE: usize = 4;
+/// Terms of each sum that are added before others are begun: what they are made of stays in the caches. A thousand rows of five
+/// thousand take a fifth of the time that products of one row by another do.
+const DEPTH: usize = 256;
+
+/// Some columns of [`SIDE`] rows, side by side.
+type Panel = Vec<[f64; SIDE]>;
+
+/// *R Rᵀ* of the `columns` of *R*, a row a vector.
+pub fn gram(rows: &[Vec<f64>], columns: &[usize]) -> Vec<Vec<f64>> {
+    let side_by_side = |rows: &[Vec<f64>], column: usize| -> [f64; SIDE] {
+        std::array::from_fn(|r| rows.get(r).map_or(0.0, |row| row[column]))
+    };
+    let mut product = vec![vec![0.0; rows.len().next_multiple_of(SIDE)]; rows.len()];
+    for some in columns.chunks(DEPTH) {
+        let panel = |rows: &[Vec<f64>]| some.iter().map(|&column| side_by_side(rows, column)).collect();
+        let panels: Vec<Panel> = rows.par_chunks(SIDE).map(panel).collect();
+        product.par_chunks_mut(SIDE).enumerate().for_each(|(p, own)| {
+            for (q, other) in panels[..=p].iter().enumerate() {
+                for (row, tile) in own.iter_mut().zip(tile(&panels[p], other)) {
+                    row[q * SIDE..].iter_mut().zip(tile).for_each(|(sum, more)| *sum += more);
+                }
+            }
+        });
+    }
+    mirror(&mut product);
+    product
+}
+
+/// The products of the rows of `a` and of `b`.
+fn tile(a: &Panel, b: &Panel) -> [[f64; SIDE]; SIDE] {
+    let mut sums = [[0.0; SIDE]; SIDE];
+    for (a, b) in a.iter().zip(b) {
+        for (sums, a) in sums.iter_mut().zip(a) {
+            sums.iter_mut().zip(b).for_each(|(sum, b)| *sum += a * b);
+        }
+    }
+    sums
+}
+
+/// Makes a square of a lower triangle.
+fn mirror(lower: &mut [Vec<f64>]) {
+    for i in 0..lower.len() {
+        lower[i].truncate(i + 1);
+        let above: Vec<f64> = lower[i + 1..].iter().map(|row| row[i]).collect();
+        lower[i].extend(above);
+    }
 }
 
 /// Lower triangle of *L* with *A = L Lᵀ*; `None` if `a` is not positive definite.
@@ -63,6 +115,20 @@ mod tests {
         for n in 0..20 {
             let a: Vec<f64> = (0..n).map(f64::from).collect();
             assert_eq!(dot(&a, &a), f64::from((0..n).map(|k| k * k).sum::<i32>()));
+        }
+    }
+
+    #[test]
+    fn products_of_rows_are_those_of_single_ones() {
+        let value = |i: usize, c: usize| ((i * 7 + c * 3) % 11) as f64 - 5.0;
+        for n in [1, SIDE, 2 * SIDE + 3] {
+            let rows: Vec<Vec<f64>> =
+                (0..n).map(|i| (0..2 * DEPTH + 9).map(|c| value(i, c)).collect()).collect();
+            let columns: Vec<usize> = (0..2 * DEPTH + 9).filter(|c| c % 5 != 2).collect();
+            let of = |i: usize| columns.iter().map(|&c| rows[i][c]).collect::<Vec<_>>();
+            let single: Vec<Vec<f64>> =
+                (0..n).map(|i| (0..n).map(|j| dot(&of(i), &of(j))).collect()).collect();
+            assert_eq!(gram(&rows, &columns), single, "whole numbers, so that the order does not matter");
         }
     }
 
