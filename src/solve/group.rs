@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::answer::Evidence;
 use super::conserve::{Conservation, FLOW, TIMED, conserve, unsearched};
 use super::solver::Solver;
-use super::timed::{strain, timed};
+use super::timed::{SEARCHES, strain, timed};
 use crate::code::{FunctionIx, Program};
 use crate::progress::{Progress, Stage, each};
 use crate::skid::assemble;
@@ -56,15 +56,23 @@ impl Group {
     pub fn on(mut self, shape: Shape) -> Group {
         self.model.reporting.shape = shape;
         if let Some(start) = self.timed.take() {
-            self.agree(start);
+            self.agree(start, 1);
         }
         self
     }
 
-    /// Finds the flow that the samples and time agree on, from parameters `start`.
-    fn agree(&mut self, start: Vec<f64>) {
+    /// The same on the core that it is on, with all searches.
+    pub fn settled(mut self) -> Group {
+        if let Some(start) = self.timed.take() {
+            self.agree(start, SEARCHES);
+        }
+        self
+    }
+
+    /// Finds the flow that the samples and time agree on, from parameters `start`: the mean of so many `searches`.
+    fn agree(&mut self, start: Vec<f64>, searches: u64) {
         let rates = self.model.rates(&start);
-        self.timed = timed(&mut self.model, &start, rates.as_ref().unwrap_or(&self.rates));
+        self.timed = timed(&mut self.model, &start, rates.as_ref().unwrap_or(&self.rates), searches);
     }
 
     /// How much time strains the code where it agrees with the samples best: half the sum of its squared residuals.
@@ -154,7 +162,7 @@ impl Workshop<'_> {
         if group.model.time.is_some() && self.solver.uses_time() {
             let free = group.model.region.freedom();
             let start = Conservation::new(&group.model, &group.flow[..free], TIMED).1;
-            group.agree(start);
+            group.agree(start, 1);
         }
         Some(group)
     }

@@ -90,7 +90,8 @@ fn fitting(
         (Reporting { shape, ..reporting }, groups)
     };
     let others: Vec<_> = reporting.shape.others().map(on).collect();
-    least_strained((reporting, groups), others.into_iter())
+    let (reporting, groups) = least_strained((reporting, groups), others.into_iter());
+    (reporting, each(progress, Stage::Flow, groups.into_par_iter(), Group::settled))
 }
 
 /// The first of those that strain time least.
