@@ -4,16 +4,13 @@ use rayon::prelude::*;
 
 use super::Coupling;
 use super::deconvolve::deconvolve;
-use crate::skid::causes::{Lanes, Report, likely};
+use crate::skid::causes::likely;
 use crate::skid::hold::{Reporting, each_step};
 use crate::skid::kernel::{LANES, Walk};
 use crate::skid::{Rates, Region, Skid};
 
 /// Causes less likely than this share of a report's likeliest are dropped.
 const LEAST: f64 = 1e-5;
-/// Causes of which a smaller share leaves the region stay with the reports inside: loops that run for long, one after the other,
-/// have no samples of each other.
-const LEAVES: f64 = 0.1;
 /// Where skid is long, time goes in steps of several ticks (an interpreter was fixed in 33 s instead of 43): one for so many
 /// cycles of its mean …
 const STEP: f64 = 16.0;
@@ -21,26 +18,15 @@ const STEP: f64 = 16.0;
 const COARSEST: usize = 4;
 
 /// Causes of an event that overflows behind the executions in `origin` (per node) and is reported after `skid`; `reported` has
-/// its reports per node, and `returning` says which nodes are in functions that return. Where nothing is reported there is no
-/// cause.
-pub fn by_overflow(
-    walk: &Walk,
-    skid: &Skid,
-    origin: &[f64],
-    reported: &[f64],
-    returning: &(dyn Fn(usize) -> bool + Sync),
-) -> Coupling {
+/// its reports per node. Where nothing is reported there is no cause.
+pub fn by_overflow(walk: &Walk, skid: &Skid, origin: &[f64], reported: &[f64]) -> Coupling {
     let skid = &skid.coarser(((skid.mean() / STEP) as usize).clamp(1, COARSEST));
     let reports: Vec<usize> = (0..origin.len()).filter(|&node| reported[node] > 0.0).collect();
-    let come_back = come_back(walk, skid, origin, reported, returning);
     let causes = |of: &[usize]| -> Vec<Vec<(usize, f64)>> {
-        let wanted: Vec<Report> = of.iter().copied().map(Report::On).collect();
-        let likely = likely(walk, skid, &wanted);
-        let joint = |lane: usize, cause: usize| {
-            origin[cause] * likely[cause][lane] + come_back[cause] * reported[of[lane]]
-        };
-        let lanes = 0..of.len();
-        lanes.map(|lane| probable((0..origin.len()).map(|cause| joint(lane, cause)))).collect()
+        let likely = likely(walk, skid, of);
+        let joint =
+            |lane: usize| origin.iter().zip(&likely).map(move |(origin, likely)| origin * likely[lane]);
+        (0..of.len()).map(|lane| probable(joint(lane))).collect()
     };
     let found: Vec<Vec<(usize, f64)>> = reports.par_chunks(LANES).flat_map_iter(causes).collect();
     let mut coupling: Coupling = vec![Vec::new(); origin.len()];
@@ -52,25 +38,6 @@ pub fn by_overflow(
 fn probable(weights: impl Iterator<Item = f64> + Clone) -> Vec<(usize, f64)> {
     let likeliest = weights.clone().fold(0.0, f64::max);
     weights.enumerate().filter(|(_, weight)| *weight > LEAST * likeliest).collect()
-}
-
-/// What has left the region before it is reported comes back to it, nobody knows where: to each report in proportion. Per cause,
-/// so much for each that is reported. Without, the ends of functions would be the cause of nothing and their beginnings of what
-/// others caused (block distance .163 → .147 over five programs of many functions, with flow and time).
-fn come_back(
-    walk: &Walk,
-    skid: &Skid,
-    origin: &[f64],
-    reported: &[f64],
-    returning: &(dyn Fn(usize) -> bool + Sync),
-) -> Vec<f64> {
-    let all = reported.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-    let stays = likely(walk, skid, &[Report::Anywhere]);
-    let share = |(cause, stays): (usize, Lanes)| {
-        let left = 1.0 - stays[0];
-        if left < LEAVES || !returning(cause) { 0.0 } else { left * origin[cause] / all }
-    };
-    stays.into_iter().enumerate().map(share).collect()
 }
 
 /// Causes of reports of time: the instructions that may have been waited for. `second` is the probability that the report
@@ -182,10 +149,9 @@ mod tests {
         let program = Program::link(vec![(0, explore(&code, 0..3, &[]))], &NoStubs, &Told::default());
         let region = Region::build(&program, &Classes::of(&program), &[0], &|_, _| true);
         let rates = Circulation::new(&region).rates(&region, &[], 3e6).expect("a flow");
-        let (holds, reporting) = (Holds { mean: vec![1.0; 3], ..Holds::default() }, Reporting::default());
+        let (holds, reporting) = (Holds { mean: vec![2.0; 3], ..Holds::default() }, Reporting::default());
         let walk = Walk { region: &region, rates: &rates, holds: &holds, reporting };
-        let coupling =
-            by_overflow(&walk, &Skid::fixed(1.0, 9.0, 0.0), &[1e6; 3], &[0.0, 50.0, 0.0], &|_| true);
+        let coupling = by_overflow(&walk, &Skid::fixed(1.0, 9.0, 0.0), &[1e6; 3], &[0.0, 50.0, 0.0]);
         assert_eq!(coupling[1].iter().map(|c| c.0).collect::<Vec<_>>(), [0, 1, 2]);
         assert!(coupling[0].is_empty() && coupling[2].is_empty(), "where nothing is reported");
     }

@@ -115,8 +115,7 @@ impl Desk<'_> {
             .iter()
             .map(|n| if kind.causes.includes(n) { answer.rates.blocks[n.block] } else { 0.0 })
             .collect();
-        let returning = |n: usize| self.program.functions[region.nodes[n].function].1.returns();
-        let coupling = by_overflow(&answer.walk(), &solved.skid, &executions, &reported, &returning);
+        let coupling = by_overflow(&answer.walk(), &solved.skid, &executions, &reported);
         (coupling, Some(executions))
     }
 }

@@ -5,6 +5,7 @@
 //! that drops. Samples stand on far fewer nodes than there are causes (in regions of SQLite on 120 to 640
 //! of 1,000 to 3,300), and [`LANES`] reports go through the code at once.
 
+use super::border::Border;
 use super::circulation::Rates;
 use super::distribution::Skid;
 use super::kernel::{LANES, Walk};
@@ -14,21 +15,15 @@ use super::stays::{STAGES, Stay};
 /// A value for each of the reports that are followed at once.
 pub type Lanes = [f64; LANES];
 
-/// Where something is reported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Report {
-    /// On this node.
-    On(usize),
-    /// Anywhere in the region.
-    Anywhere,
-}
-
-/// For each node, the probability that what overflows behind it becomes each of `reports`, of which there are up to [`LANES`].
-pub fn likely(walk: &Walk<'_>, skid: &Skid, reports: &[Report]) -> Vec<Lanes> {
-    let shown = waited(walk, reports);
+/// For each node, the probability that what overflows behind it is reported on each of `reports`, nodes of which there are up to
+/// [`LANES`].
+pub fn likely(walk: &Walk<'_>, skid: &Skid, reports: &[usize]) -> Vec<Lanes> {
+    let border = Border::of(walk.region, walk.rates);
+    let shown = waited(walk, &border, reports);
     let mut backwards = Backwards {
         region: walk.region,
         rates: walk.rates,
+        border,
         stays: Stay::all([walk.holds], skid.tick),
         held: vec![[[0.0; LANES]; STAGES]; shown.len()],
         arriving: vec![[0.0; LANES]; shown.len()],
@@ -42,37 +37,58 @@ pub fn likely(walk: &Walk<'_>, skid: &Skid, reports: &[Report]) -> Vec<Lanes> {
     }
     (0..skid.edges[0]).for_each(|_| backwards.tick());
     backwards.settle();
-    (0..shown.len()).map(|i| backwards.gone_on(i)).collect()
+    backwards.gone_on()
 }
 
-/// The probability that what is waited for when the interrupt arrives becomes each of `reports`, per node.
-fn waited(walk: &Walk<'_>, reports: &[Report]) -> Vec<Lanes> {
+/// The probability that what is waited for when the interrupt arrives is reported on each of `reports`, per node.
+fn waited(walk: &Walk<'_>, border: &Border, reports: &[usize]) -> Vec<Lanes> {
     let Walk { region, rates, reporting, .. } = *walk;
     let mut on = vec![[0.0; LANES]; region.nodes.len()];
-    for (lane, report) in reports.iter().take(LANES).enumerate() {
-        match *report {
-            Report::On(node) => on[node][lane] = 1.0,
-            Report::Anywhere => on.iter_mut().for_each(|lanes| lanes[lane] = 1.0),
-        }
+    for (lane, &node) in reports.iter().take(LANES).enumerate() {
+        on[node][lane] = 1.0;
     }
     if !reporting.late {
         return on;
     }
-    let mut waited: Vec<Lanes> = (0..on.len()).map(|i| onward(region, rates, i, |to| &on[to])).collect();
+    let outside = entering(border, &on);
+    let behind = |i| onward(region, rates, i, times(border.leaves[i], &outside), |to| &on[to]);
+    let mut waited: Vec<Lanes> = (0..on.len()).map(behind).collect();
     for i in (1..waited.len()).rev().filter(|&i| reporting.fused && region.nodes[i].fused) {
         waited[i - 1] = waited[i];
     }
     waited
 }
 
-/// What is behind node `i`, by how likely each step is.
-fn onward<'a>(region: &Region, rates: &Rates, i: usize, of: impl Fn(usize) -> &'a Lanes) -> Lanes {
+/// What entering the region is worth, where arriving at each node is worth so much.
+fn entering(border: &Border, worth: &[Lanes]) -> Lanes {
     let mut sum = [0.0; LANES];
-    for at in region.starts[i]..region.starts[i + 1] {
-        let rate = rates.steps[at];
-        sum.iter_mut().zip(of(region.steps[at].to)).for_each(|(sum, value)| *sum += rate * value);
+    for &(node, share) in &border.enters {
+        add(&mut sum, share, &worth[node]);
     }
     sum
+}
+
+/// What is behind node `i`, by how likely each step is; `outside`, if it goes there.
+fn onward<'a>(
+    region: &Region,
+    rates: &Rates,
+    i: usize,
+    outside: Lanes,
+    of: impl Fn(usize) -> &'a Lanes,
+) -> Lanes {
+    let mut sum = outside;
+    for at in region.starts[i]..region.starts[i + 1] {
+        add(&mut sum, rates.steps[at], of(region.steps[at].to));
+    }
+    sum
+}
+
+fn times(part: f64, a: &Lanes) -> Lanes {
+    a.map(|a| part * a)
+}
+
+fn add(sum: &mut Lanes, part: f64, a: &Lanes) {
+    sum.iter_mut().zip(a).for_each(|(sum, a)| *sum += part * a);
 }
 
 /// `a`, and of `b` the rest.
@@ -84,6 +100,7 @@ fn between(part: f64, a: &Lanes, b: &Lanes) -> Lanes {
 struct Backwards<'a> {
     region: &'a Region,
     rates: &'a Rates,
+    border: Border,
     stays: Vec<Stay<1>>,
     /// Of standing on each stage of a node.
     held: Vec<[Lanes; STAGES]>,
@@ -97,10 +114,9 @@ impl Backwards<'_> {
     /// One tick earlier.
     fn tick(&mut self) {
         self.settle();
-        for i in 0..self.held.len() {
+        for (i, on) in self.gone_on().into_iter().enumerate() {
             let Stay { leave: [leave], staged, .. } = self.stays[i];
             let last = if staged { STAGES - 1 } else { 0 };
-            let on = self.gone_on(i);
             let stages = &mut self.held[i];
             for stage in 0..last {
                 stages[stage] = between(leave, &stages[stage + 1], &stages[stage]);
@@ -109,26 +125,33 @@ impl Backwards<'_> {
         }
     }
 
-    /// From what is held to what arrives, which passes nodes that retire at once. Mass that comes round backwards more than twice
-    /// a tick waits there.
+    /// From what is held to what arrives, which passes nodes that retire at once. Mass that comes round backwards, or in from
+    /// outside, more than twice a tick waits there.
     fn settle(&mut self) {
         let (again, arriving) = (std::mem::take(&mut self.again), std::mem::take(&mut self.arriving));
-        self.again = self.passing(again, |to| &self.held[to][0]);
-        self.arriving = self.passing(arriving, |to| &self.again[to]);
+        let held: Vec<Lanes> = self.held.iter().map(|stages| stages[0]).collect();
+        self.again = self.passing(again, &held);
+        self.arriving = self.passing(arriving, &self.again);
     }
 
-    /// Of arriving at each node, put into `worth`, where going back is worth so much.
-    fn passing<'b>(&self, mut worth: Vec<Lanes>, back: impl Fn(usize) -> &'b Lanes) -> Vec<Lanes> {
+    /// Of arriving at each node, put into `worth`, where arriving there once more is worth so much.
+    fn passing(&self, mut worth: Vec<Lanes>, again: &[Lanes]) -> Vec<Lanes> {
+        let outside = entering(&self.border, again);
         for i in (0..worth.len()).rev() {
-            let on = onward(self.region, self.rates, i, |to| if to > i { &worth[to] } else { back(to) });
+            let on = self.behind(i, &outside, |to| if to > i { &worth[to] } else { &again[to] });
             worth[i] = between(self.stays[i].pass[0], &on, &self.held[i][0]);
         }
         worth
     }
 
-    /// Of leaving node `i`.
-    fn gone_on(&self, i: usize) -> Lanes {
-        onward(self.region, self.rates, i, |to| &self.arriving[to])
+    /// Of leaving each node.
+    fn gone_on(&self) -> Vec<Lanes> {
+        let outside = entering(&self.border, &self.arriving);
+        (0..self.arriving.len()).map(|i| self.behind(i, &outside, |to| &self.arriving[to])).collect()
+    }
+
+    fn behind<'b>(&self, i: usize, outside: &Lanes, of: impl Fn(usize) -> &'b Lanes) -> Lanes {
+        onward(self.region, self.rates, i, times(self.border.leaves[i], outside), of)
     }
 
     /// Adds a `part` of what is `shown` to what stands there.
@@ -151,36 +174,35 @@ mod tests {
 
     #[test]
     fn backwards_it_is_as_likely_as_forwards() {
-        for late in [false, true] {
+        // the region is left seldom, and often
+        for (late, again) in [(false, 7.0), (true, 7.0), (false, -0.5), (true, -0.5)] {
             let reporting = Reporting { late, fused: late, ..Reporting::default() };
             let model = skipping([100.0, 50.0, 50.0, 100.0, 100.0, 1.0], true, reporting);
-            let rates = model.rates(&[0.0, 7.0]).expect("a flow");
+            let rates = model.rates(&[0.0, again]).expect("a flow");
             let nodes = model.region.nodes.len();
             // nodes that are passed, that hold for a while, and for long
             let mean: Vec<f64> = (0..nodes).map(|i| [0.2, 3.0, 9.0, 0.0][i % 4]).collect();
             let holds = Holds { mean, ..Holds::default() };
             let walk = Walk { region: &model.region, rates: &rates, holds: &holds, reporting };
             let skid = Skid { tick: 1.0, edges: vec![1, 2, 5, 11], weights: vec![0.2, 0.5, 0.3] };
-            let mut reports: Vec<Report> = (0..nodes.min(LANES - 1)).map(Report::On).collect();
-            reports.push(Report::Anywhere);
+            let reports: Vec<usize> = (0..nodes.min(LANES)).collect();
             let likely = likely(&walk, &skid, &reports);
             for (cause, backwards) in likely.iter().enumerate() {
-                let mut origin = vec![0.0; nodes];
-                origin[cause] = 1.0;
-                let [bins] = Kernel::default().reports(&[walk], &skid, [Origin::Behind(&origin)]);
-                let mean = |node: usize| bins.iter().zip(&skid.weights).map(|(bin, w)| w * bin[node]).sum();
-                let forwards: Vec<f64> = (0..nodes).map(mean).collect();
-                for (report, backwards) in reports.iter().zip(backwards) {
-                    let forwards = match *report {
-                        Report::On(node) => forwards[node],
-                        Report::Anywhere => forwards.iter().sum(),
-                    };
-                    assert!(
-                        (forwards - backwards).abs() < 1e-5,
-                        "{cause} {report:?}: {forwards} {backwards}"
-                    );
+                let forwards = forwards(&walk, &skid, cause);
+                for (&report, backwards) in reports.iter().zip(backwards) {
+                    let forwards = forwards[report];
+                    assert!((forwards - backwards).abs() < 1e-5, "{cause} {report}: {forwards} {backwards}");
                 }
             }
         }
+    }
+
+    /// Where what overflows behind `cause` is reported, by the kernel itself.
+    fn forwards(walk: &Walk<'_>, skid: &Skid, cause: usize) -> Vec<f64> {
+        let mut origin = vec![0.0; walk.region.nodes.len()];
+        origin[cause] = 1.0;
+        let [bins] = Kernel::default().reports(&[*walk], skid, [Origin::Behind(&origin)]);
+        let mean = |node: usize| bins.iter().zip(&skid.weights).map(|(bin, w)| w * bin[node]).sum();
+        (0..origin.len()).map(mean).collect()
     }
 }

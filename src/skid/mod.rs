@@ -9,6 +9,7 @@
 //! average; what stands at the head when the interrupt arrives, or the one after it, is reported. See [`kernel`].
 
 pub mod assemble;
+pub mod border;
 pub mod calibration;
 pub mod causes;
 pub mod circulation;
