@@ -4,6 +4,7 @@
 
 use super::energy::{Energy, jacobian, normal_equations, value};
 use super::linear::{cholesky, solve};
+use super::slopes::Slopes;
 
 /// No parameter moves further in one step: beyond, a logit's effect is no longer nearly linear.
 const LONGEST_STEP: f64 = 2.0;
@@ -11,6 +12,10 @@ const LONGEST_STEP: f64 = 2.0;
 const LEAST_GAIN: f64 = 1e-3;
 /// Steps tried from one place, each five times shorter than the one before where that is damped.
 const TRIES: usize = 8;
+/// Steps taken with derivatives that were brought up to date only …
+const MOST_STALE: usize = 3;
+/// … as long as each gains so much of what it should.
+const AS_EXPECTED: f64 = 0.3;
 
 /// A local mode.
 #[derive(Clone, Debug)]
@@ -23,33 +28,63 @@ pub struct Mode {
 
 /// Searches from `start` for at most `iterations`; `None` if the start itself means nothing.
 pub fn descend(energy: &dyn Energy, start: Vec<f64>, iterations: usize) -> Option<Mode> {
-    let mut residuals = energy.residuals(&start)?;
-    let mut mode = Mode { energy: value(&residuals), z: start };
+    let mut place = Place { residuals: energy.residuals(&start)?, z: start };
     let mut damping = 0.01;
+    let mut known: Option<Slopes> = None;
     for _ in 0..iterations {
-        let (gradient, hessian) = normal_equations(&jacobian(energy, &mode.z, &residuals), &residuals);
-        let before = mode.energy;
-        for _ in 0..TRIES {
-            let found = step(&hessian, &gradient, damping).and_then(|step| {
-                let z: Vec<f64> = mode.z.iter().zip(&step).map(|(z, s)| z - s).collect();
-                let there = energy.residuals(&z)?;
-                Some((z, there))
-            });
-            match found {
-                Some((z, there)) if value(&there) < mode.energy => {
-                    mode = Mode { energy: value(&there), z };
-                    residuals = there;
-                    damping *= 0.2;
-                    break;
-                }
-                _ => damping *= 5.0,
+        let mut slopes = known.take().unwrap_or_else(|| Slopes::at(energy, &place.z, &place.residuals));
+        let gradient = slopes.gradient(&place.residuals);
+        let Some((step, there)) = lower(energy, &place, &slopes, &gradient, &mut damping) else {
+            if slopes.stale == 0 {
+                break;
             }
-        }
-        if before - mode.energy < LEAST_GAIN {
+            continue;
+        };
+        let gain = value(&place.residuals) - value(&there.residuals);
+        if gain < LEAST_GAIN && slopes.stale == 0 {
+            place = there;
             break;
         }
+        let as_expected = gain > AS_EXPECTED * slopes.expected(&gradient, &step);
+        if gain >= LEAST_GAIN && as_expected && slopes.stale < MOST_STALE {
+            slopes.learn(&step, &place.residuals, &there.residuals);
+            known = Some(slopes);
+        }
+        place = there;
     }
-    Some(mode)
+    Some(Mode { energy: value(&place.residuals), z: place.z })
+}
+
+/// Parameters and what they leave.
+struct Place {
+    z: Vec<f64>,
+    residuals: Vec<f64>,
+}
+
+/// The first step tried from `place` that leads lower, and where it leads.
+fn lower(
+    energy: &dyn Energy,
+    place: &Place,
+    slopes: &Slopes,
+    gradient: &[f64],
+    damping: &mut f64,
+) -> Option<(Vec<f64>, Place)> {
+    let here = value(&place.residuals);
+    for _ in 0..TRIES {
+        let found = step(&slopes.hessian, gradient, *damping).and_then(|step| {
+            let z: Vec<f64> = place.z.iter().zip(&step).map(|(z, s)| z - s).collect();
+            let residuals = energy.residuals(&z)?;
+            Some((step, Place { z, residuals }))
+        });
+        match found {
+            Some((step, there)) if value(&there.residuals) < here => {
+                *damping *= 0.2;
+                return Some((step, there));
+            }
+            _ => *damping *= 5.0,
+        }
+    }
+    None
 }
 
 /// The Gauss–Newton Hessian at `z`: the precision of the posterior there. `None` where `z` means nothing.

@@ -14,6 +14,7 @@
 mod beliefs;
 pub mod energy;
 mod linear;
+mod slopes;
 pub mod levenberg;
 pub mod conserve;
 pub mod posterior;
