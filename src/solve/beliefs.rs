@@ -12,7 +12,7 @@
 //! the flow chosen (.0582, .0296 and .0753), and a choice before them, for the file's skid as well (.0615, .0321 and .0757).
 //! The best of sixteen flows for each recording would be .0456, .0231 and .0614.
 
-use super::conserve::{BESIDES, Belief, FLOW, TIMED, conserve};
+use super::conserve::{BESIDES, Belief, FLOW, conserve};
 use super::energy::value;
 use super::group::Group;
 use super::posterior::{Posterior, Trust};
@@ -39,7 +39,7 @@ struct Candidate {
 pub fn choose(group: &Group, skid: &Skid) -> Option<(Vec<f64>, Belief)> {
     let plain = Trust { dispersion: 1.0, error: 0.0, ..TRUST };
     let mut posterior = Posterior::new(&group.model, group.start(), skid.clone(), plain);
-    let timed = judge(&mut posterior, group.timed.clone()?, TIMED)?;
+    let timed = judge(&mut posterior, group.timed.clone()?, group.belief)?;
     let besides: Vec<Candidate> =
         flows(group).filter_map(|(z, belief)| judge(&mut posterior, z, belief)).collect();
     let dispersion =
@@ -70,6 +70,7 @@ mod tests {
     use super::*;
     use crate::skid::hold::Reporting;
     use crate::skid::testing::skipping;
+    use crate::solve::conserve::TIMED;
 
     /// A loop around two instructions that half of its runs skip, and as many samples and cycles as instructions; what is
     /// known of it before is that the share `skipped` skips them.
@@ -78,7 +79,7 @@ mod tests {
         let at = |p: f64| vec![(p / (1.0 - p)).ln(), 7.0];
         let (flow, timed) = (at(0.5), at(skipped));
         let rates = model.rates(&flow).expect("a flow");
-        Group { functions: vec![0], model, flow, rates, timed: Some(timed) }
+        Group { functions: vec![0], model, flow, rates, belief: TIMED, timed: Some(timed) }
     }
 
     #[test]

@@ -50,6 +50,11 @@ pub const BESIDES: [Belief; 2] = [
 ];
 
 impl Belief {
+    /// The same with a prior that is so many times as wide.
+    pub fn wider(self, times: f64) -> Belief {
+        Belief { prior: self.prior * times, ..self }
+    }
+
     /// Variance of a block's samples over Poisson's, where blocks have so many.
     fn dispersion(self, model: &Model, blocks: &[f64]) -> f64 {
         // those that stand where they arose are believed, whatever time has to say

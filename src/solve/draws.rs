@@ -46,6 +46,7 @@ mod tests {
     use super::*;
     use crate::skid::hold::Reporting;
     use crate::skid::testing::skipping;
+    use crate::solve::conserve::TIMED;
     use crate::solve::conserve::{Conservation, FLOW};
 
     #[test]
@@ -53,7 +54,8 @@ mod tests {
         let model = skipping([9.0, 5.0, 5.0, 9.0, 9.0, 1.0], false, Reporting::default());
         let z = vec![0.0, 2.0];
         let rates = model.rates(&z).expect("a flow");
-        let group = Group { functions: vec![0], model, flow: z.clone(), rates, timed: None };
+        let flow = z.clone();
+        let group = Group { functions: vec![0], model, flow, rates, belief: TIMED, timed: None };
         let (energy, _) = Conservation::new(&group.model, &z[..group.model.region.freedom()], FLOW);
         let gaussian = Gaussian::at(&energy, &z).expect("a curvature");
         let draws = around(&group, &gaussian, &z, 9.0, 1);

@@ -3,7 +3,7 @@
 //! They are what is asked for, or where a group stays on which the model of skid is not tried or not believed.
 
 use super::answer::Answer;
-use super::conserve::{Belief, Conservation, FLOW, TIMED};
+use super::conserve::{Belief, Conservation, FLOW};
 use super::draws::{around, walks};
 use super::energy::{Energy, value};
 use super::group::Group;
@@ -32,7 +32,7 @@ pub fn ways(group: &Group) -> Answer {
 /// The answer of flow conservation and time, or where no time was observed, of flow conservation.
 pub fn timed(group: &Group, reason: String, seed: u64) -> Answer {
     match &group.timed {
-        Some(z) => under(group, z, TIMED, reason, seed),
+        Some(z) => under(group, z, group.belief, reason, seed),
         None => flow(group, reason, seed),
     }
 }
@@ -50,7 +50,7 @@ pub fn under(group: &Group, z: &[f64], belief: Belief, reason: String, seed: u64
 /// An answer under a model of skid has them among its own, for the model may be wrong.
 pub fn doubts(group: &Group, seed: u64) -> Vec<Rates> {
     match &group.timed {
-        Some(z) => Spread::of(group, z, TIMED, seed).draws,
+        Some(z) => Spread::of(group, z, group.belief, seed).draws,
         None => Spread::of(group, &group.flow, FLOW, seed).draws,
     }
 }

@@ -31,6 +31,7 @@ mod identified;
 mod gate;
 mod group;
 mod pool;
+mod prior;
 pub mod descend;
 mod laplace;
 mod floor;

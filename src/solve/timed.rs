@@ -4,7 +4,7 @@
 //! They are found in turns, each flow from the one before, until it stays. (Each from the same start takes twice as many steps and
 //! comes to the same: block distance .0540 and .0543 over 44 recordings, .0634 and .0626 over 28 others, .0286 and .0274 over five.)
 
-use super::conserve::{Conservation, ITERATIONS, TIMED};
+use super::conserve::{Belief, Conservation, ITERATIONS};
 use super::energy::{Energy, value};
 use super::levenberg::descend;
 use super::whole::TRUST;
@@ -28,14 +28,24 @@ const STEPS: usize = 4;
 /// Searches whose mean is the answer, each with walks of its own.
 pub const SEARCHES: u64 = 4;
 
-/// Parameters of that flow, searched from `start` with a schedule at `rates` first; leaves the schedule in `model`. `None` if
+/// How that flow is sought.
+#[derive(Clone, Copy, Debug)]
+pub struct Sought {
+    /// What is believed.
+    pub belief: Belief,
+    /// Searches that are made: 1, or [`SEARCHES`].
+    pub searches: u64,
+}
+
+/// Parameters of that flow, `sought` from `start` with a schedule at `rates` first; leaves the schedule in `model`. `None` if
 /// there is no flow.
 ///
 /// A schedule is a mean over walks. With other walks a recording's block distance differs by .0065 (root of the mean square over 86
-/// recordings, most of it in seven of them), so what is told is the mean over some `searches`.
-pub fn timed(model: &mut Model, start: &[f64], rates: &Rates, searches: u64) -> Option<Vec<f64>> {
-    let search = |seed| Some((search(model, start.to_vec(), rates, seed)?, model.ideal.clone()));
-    let mut found = (0..searches).filter_map(search);
+/// recordings, most of it in seven of them), so what is told is the mean over some searches.
+pub fn timed(model: &mut Model, start: &[f64], rates: &Rates, sought: Sought) -> Option<Vec<f64>> {
+    let search =
+        |seed| Some((search(model, start.to_vec(), rates, sought.belief, seed)?, model.ideal.clone()));
+    let mut found = (0..sought.searches).filter_map(search);
     let (mut z, mut ideal) = found.next()?;
     for (count, (other, schedule)) in (1..).zip(found) {
         approach(&mut z, &other, count);
@@ -51,12 +61,12 @@ fn approach(mean: &mut [f64], another: &[f64], count: usize) {
 }
 
 /// One such search, with the walks of `seed`.
-fn search(model: &mut Model, start: Vec<f64>, rates: &Rates, seed: u64) -> Option<Vec<f64>> {
+fn search(model: &mut Model, start: Vec<f64>, rates: &Rates, belief: Belief, seed: u64) -> Option<Vec<f64>> {
     let shape = model.reporting.shape;
     let mut guesses = Guesses::new(&model.region);
     let mut ideal = schedule(&model.region, rates, &guesses, &[], shape, seed);
     model.ideal.clone_from(&ideal.cycles);
-    let (mut z, mut rates) = settle(model, start, STEPS)?;
+    let (mut z, mut rates) = settle(model, start, belief, STEPS)?;
     for turn in 1..TURNS {
         let holds = Holds::measure(&model.region, &rates, model.time.as_ref(), model.reporting);
         guesses.learn(&model.region, &rates, &ideal, &holds.mean);
@@ -65,7 +75,7 @@ fn search(model: &mut Model, start: Vec<f64>, rates: &Rates, seed: u64) -> Optio
             model.ideal.iter().zip(&ideal.cycles).map(|(before, now)| KEPT * before + (1.0 - KEPT) * now);
         model.ideal = blended.collect();
         let steps = if turn + 1 == TURNS { ITERATIONS } else { STEPS };
-        let Some((next, moved)) = settle(model, z.clone(), steps) else { break };
+        let Some((next, moved)) = settle(model, z.clone(), belief, steps) else { break };
         let change = changed(model, &rates, &moved);
         (z, rates) = (next, moved);
         if change < SETTLED {
@@ -76,19 +86,19 @@ fn search(model: &mut Model, start: Vec<f64>, rates: &Rates, seed: u64) -> Optio
 }
 
 /// The flow that the search from `start` comes to in so many `steps`.
-fn settle(model: &Model, start: Vec<f64>, steps: usize) -> Option<(Vec<f64>, Rates)> {
-    let (energy, _) = Conservation::new(model, &start[..model.region.freedom()], TIMED);
+fn settle(model: &Model, start: Vec<f64>, belief: Belief, steps: usize) -> Option<(Vec<f64>, Rates)> {
+    let (energy, _) = Conservation::new(model, &start[..model.region.freedom()], belief);
     let z = descend(&energy, start, steps)?.z;
     let rates = model.rates(&z)?;
     Some((z, rates))
 }
 
 /// Half the sum of the squared residuals at parameters `z`: those of the search, and of what waits unlike others of its class.
-pub fn strain(model: &Model, z: &[f64]) -> f64 {
+pub fn strain(model: &Model, z: &[f64], belief: Belief) -> f64 {
     let (Some(time), Some(rates)) = (&model.time, model.rates(z)) else { return 0.0 };
     let holds = Holds::measure(&model.region, &rates, Some(time), model.reporting);
     let classes = holds.deviations(&model.region, &rates, time.period, TRUST.spread);
-    let (search, _) = Conservation::new(model, &z[..model.region.freedom()], TIMED);
+    let (search, _) = Conservation::new(model, &z[..model.region.freedom()], belief);
     value(&classes) + search.residuals(z).map_or(f64::INFINITY, |r| value(&r))
 }
 
