@@ -14,8 +14,9 @@ const LEAST_GAIN: f64 = 1e-3;
 const TRIES: usize = 8;
 /// Steps taken with derivatives that were brought up to date only …
 const MOST_STALE: usize = 3;
-/// … as long as each gains so much of what it should.
-const AS_EXPECTED: f64 = 0.3;
+/// … as long as each gains so much of what it should. With .3 flow conservation ends elsewhere in one of 44 recordings (block
+/// distance .16 → .40).
+const AS_EXPECTED: f64 = 0.75;
 
 /// A local mode.
 #[derive(Clone, Debug)]
