@@ -5,8 +5,8 @@
 //! right ([`Stay`]). A distribution of the skid enters linearly, as weights of time bins.
 //!
 //! What leaves the region comes in again where it is entered ([`Border`]): as much does while samples slip as goes out. Without,
-//! skids seemed short wherever a region is but a part of what runs: 6, 10 and 8 cycles in recordings of three libraries (Lua,
-//! MuJS, Jansson) where they were 60, and 67, 44 and 54 with it.
+//! skids seemed short wherever a region is but a part of what runs: in regions of 600 instructions 6, 10 and 8 cycles in recordings
+//! of three libraries (Lua, MuJS, Jansson) where they were 60, and 67, 44 and 54 with it.
 //!
 //! Refuted: loads held seldom and for 60, 120 or 190 cycles instead of always for their mean (misfit at the truth of a program
 //! that misses often: 129 nats, then 181, 236 and 188), wrong guesses for 12 or 18 (137, 142).
