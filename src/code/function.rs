@@ -37,11 +37,6 @@ impl Function {
         self.loops.of(self.cfg.block_of(inst)).is_some()
     }
 
-    /// Whether control may leave it other than by a trap or by what never returns.
-    pub fn returns(&self) -> bool {
-        self.cfg.blocks.iter().any(|block| block.exit.leaves())
-    }
-
     /// Addresses and numbers that its instructions put into registers.
     pub fn constants(&self) -> impl Iterator<Item = u64> {
         self.insts.iter().filter_map(|inst| match (inst.effect, inst.memory) {

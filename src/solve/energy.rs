@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::linear::{dot, gram};
+use super::linear::gram;
 use crate::skid::kernel::LANES;
 
 /// A function of parameters that is a sum of squares.
@@ -66,12 +66,11 @@ pub fn jacobian(energy: &dyn Energy, z: &[f64], residuals: &[f64]) -> Vec<Vec<f6
     parameters.par_chunks(LANES).flat_map_iter(rows).collect()
 }
 
-/// Gradient and Gauss–Newton Hessian of the energy.
-pub fn normal_equations(jacobian: &[Vec<f64>], residuals: &[f64]) -> (Vec<f64>, Vec<Vec<f64>>) {
-    let gradient = jacobian.iter().map(|row| dot(row, residuals)).collect();
+/// The Gauss–Newton Hessian of the energy, from the derivatives of its residuals.
+pub fn hessian(jacobian: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let residuals = jacobian.first().map_or(0, Vec::len);
     // most limits are far from what reaches them: their residuals are zero all around
     let moves = |&r: &usize| jacobian.iter().any(|row| row[r] != 0.0);
-    let moving: Vec<usize> = (0..residuals.len()).filter(moves).collect();
-    let hessian = gram(jacobian, &moving);
-    (gradient, hessian)
+    let moving: Vec<usize> = (0..residuals).filter(moves).collect();
+    gram(jacobian, &moving)
 }

@@ -2,7 +2,7 @@
 //! 2006, section 10.3). Needs few evaluations where the residuals are nearly linear, and copes with parameters of unlike
 //! scale, which branch logits are.
 
-use super::energy::{Energy, jacobian, normal_equations, value};
+use super::energy::{Energy, hessian, jacobian, value};
 use super::linear::{cholesky, solve};
 use super::slopes::Slopes;
 
@@ -91,7 +91,7 @@ fn lower(
 /// The Gauss–Newton Hessian at `z`: the precision of the posterior there. `None` where `z` means nothing.
 pub fn precision(energy: &dyn Energy, z: &[f64]) -> Option<Vec<Vec<f64>>> {
     let residuals = energy.residuals(z)?;
-    Some(normal_equations(&jacobian(energy, z, &residuals), &residuals).1)
+    Some(hessian(&jacobian(energy, z, &residuals)))
 }
 
 fn step(hessian: &[Vec<f64>], gradient: &[f64], damping: f64) -> Option<Vec<f64>> {

@@ -5,7 +5,7 @@
 //! are brought up to date from what the step itself showed (C. G. Broyden, "A class of methods for solving nonlinear simultaneous
 //! equations", Mathematics of Computation 19, 1965, update (4.5)). It does not know which steps are worth taking.
 
-use super::energy::{Energy, jacobian, normal_equations};
+use super::energy::{Energy, hessian, jacobian};
 use super::linear::dot;
 
 /// Derivatives at a place.
@@ -22,7 +22,7 @@ impl Slopes {
     /// By differences around `z`, where there are these `residuals`.
     pub fn at(energy: &dyn Energy, z: &[f64], residuals: &[f64]) -> Slopes {
         let jacobian = jacobian(energy, z, residuals);
-        let hessian = normal_equations(&jacobian, residuals).1;
+        let hessian = hessian(&jacobian);
         Slopes { jacobian, hessian, stale: 0 }
     }
 
