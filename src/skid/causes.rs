@@ -116,7 +116,7 @@ impl Backwards<'_> {
         self.settle();
         for (i, on) in self.gone_on().into_iter().enumerate() {
             let Stay { leave: [leave], staged, .. } = self.stays[i];
-            let last = if staged { STAGES - 1 } else { 0 };
+            let last = if staged.is_some() { STAGES - 1 } else { 0 };
             let stages = &mut self.held[i];
             for stage in 0..last {
                 stages[stage] = between(leave, &stages[stage + 1], &stages[stage]);

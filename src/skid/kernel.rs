@@ -23,6 +23,8 @@ use super::stays::{STAGES, Stay};
 const GONE: f64 = 1e-7;
 /// Walks, either way, that go through the code at once.
 pub const LANES: usize = 8;
+/// Stages behind the first.
+const LATER: usize = STAGES - 1;
 
 /// What the processor goes through while a sample slips.
 #[derive(Clone, Copy)]
@@ -51,8 +53,10 @@ pub enum Origin<'a> {
 /// `L` walks through one region at once, with room to run them again and again.
 #[derive(Clone, Debug)]
 pub struct Kernel<const L: usize> {
-    /// Mass per stage of each node.
-    mass: Vec<[[f64; L]; STAGES]>,
+    /// Mass on the first stage of each node …
+    mass: Vec<[f64; L]>,
+    /// … and on the others, of the nodes that have them.
+    later: Vec<[[f64; L]; LATER]>,
     /// Nodes that have mass.
     held: Marked,
     /// Mass that arrives at each node.
@@ -64,6 +68,8 @@ pub struct Kernel<const L: usize> {
     /// Probability of each step.
     steps: Vec<[f64; L]>,
     stays: Vec<Stay<L>>,
+    /// Whether what leaves each node goes nowhere but to the next.
+    straight: Vec<bool>,
     /// Probability that what leaves each node leaves the region.
     leaves: Vec<[f64; L]>,
     /// Where the region is entered, and which share of what enters does so there.
@@ -76,12 +82,14 @@ impl<const L: usize> Default for Kernel<L> {
     fn default() -> Self {
         Kernel {
             mass: Vec::new(),
+            later: Vec::new(),
             held: Marked::default(),
             moving: Vec::new(),
             reached: Marked::default(),
             least: [0.0; L],
             steps: Vec::new(),
             stays: Vec::new(),
+            straight: Vec::new(),
             leaves: Vec::new(),
             enters: Vec::new(),
             outside: [0.0; L],
@@ -142,9 +150,10 @@ impl<const L: usize> Kernel<L> {
     }
 
     fn prepare(&mut self, walks: &[Walk<'_>; L], borders: &[Border; L], tick: f64) {
-        let n = walks[0].region.nodes.len();
+        let region = walks[0].region;
+        let n = region.nodes.len();
         self.mass.clear();
-        self.mass.resize(n, [[0.0; L]; STAGES]);
+        self.mass.resize(n, [0.0; L]);
         self.held.clear(n);
         self.moving.clear();
         self.moving.resize(n, [0.0; L]);
@@ -152,11 +161,21 @@ impl<const L: usize> Kernel<L> {
         let steps = 0..walks[0].rates.steps.len();
         self.steps = steps.map(|at| walks.map(|walk| walk.rates.steps[at])).collect();
         self.stays = Stay::all(walks.map(|walk| walk.holds), tick);
+        self.later.clear();
+        self.later.resize(self.stays.iter().filter_map(|stay| stay.staged).count(), [[0.0; L]; LATER]);
         self.leaves = (0..n).map(|node| borders.each_ref().map(|border| border.leaves[node])).collect();
         let enters = borders[0].enters.iter().enumerate();
         self.enters =
             enters.map(|(k, e)| (e.0, borders.each_ref().map(|border| border.enters[k].1))).collect();
         self.outside = [0.0; L];
+        self.straight = (0..n).map(|node| self.straight(region, node)).collect();
+    }
+
+    /// Whether what leaves `node` goes nowhere but to the next.
+    fn straight(&self, region: &Region, node: usize) -> bool {
+        let mut steps = region.starts[node]..region.starts[node + 1];
+        let only = steps.next().filter(|_| steps.is_empty());
+        only.is_some_and(|at| region.steps[at].to == node + 1 && self.steps[at] == [1.0; L])
     }
 
     /// One tick: what leaves its node moves on, and passes the nodes that retire at once.
@@ -164,10 +183,7 @@ impl<const L: usize> Kernel<L> {
         let mut from = 0;
         while let Some(i) = self.held.next(from) {
             from = i + 1;
-            let out = leave(&mut self.mass[i], &self.stays[i]);
-            if !forget(&mut self.mass[i], &self.least) {
-                self.held.remove(i);
-            }
+            let out = self.leave(i);
             if any(&out) {
                 self.go_on(region, i, out);
             }
@@ -175,8 +191,51 @@ impl<const L: usize> Kernel<L> {
         self.settle(region);
     }
 
+    /// Takes out of node `i` what leaves it in a tick, and drops what is less than the least.
+    fn leave(&mut self, i: usize) -> [f64; L] {
+        let stay = &self.stays[i];
+        let mut out = times(&self.mass[i], &stay.leave);
+        (0..L).for_each(|lane| self.mass[i][lane] -= out[lane]);
+        for stage in stay.staged.map_or(&mut [][..], |ix| &mut self.later[ix]) {
+            for lane in 0..L {
+                let next = stage[lane] * stay.leave[lane];
+                let (moved, left) = if stay.long[lane] { (out[lane] - next, next) } else { (0.0, out[lane]) };
+                stage[lane] += moved;
+                out[lane] = left;
+            }
+        }
+        let all = self.whole(i);
+        let gone: [bool; L] = std::array::from_fn(|lane| all[lane] < self.least[lane]);
+        if gone.contains(&true) {
+            self.forget(i, gone);
+        }
+        out
+    }
+
+    /// Drops what is on node `i` in the walks that it is `gone` from.
+    fn forget(&mut self, i: usize, gone: [bool; L]) {
+        let later = self.stays[i].staged.map_or(&mut [][..], |ix| &mut self.later[ix]);
+        for stage in later.iter_mut().chain([&mut self.mass[i]]) {
+            (0..L).for_each(|lane| stage[lane] = if gone[lane] { 0.0 } else { stage[lane] });
+        }
+        if !gone.contains(&false) {
+            self.held.remove(i);
+        }
+    }
+
+    /// Mass on all stages of node `i`.
+    fn whole(&self, i: usize) -> [f64; L] {
+        let mut all = self.mass[i];
+        let later = self.stays[i].staged.map_or(&[][..], |ix| &self.later[ix]);
+        later.iter().for_each(|stage| add(&mut all, stage));
+        all
+    }
+
     /// Lets `mass` that leaves node `i` arrive where it goes.
     fn go_on(&mut self, region: &Region, i: usize, mass: [f64; L]) {
+        if self.straight[i] {
+            return self.reach(i + 1, mass);
+        }
         for at in region.starts[i]..region.starts[i + 1] {
             self.reach(region.steps[at].to, times(&mass, &self.steps[at]));
         }
@@ -200,7 +259,7 @@ impl<const L: usize> Kernel<L> {
     }
 
     fn hold(&mut self, i: usize, mass: [f64; L]) {
-        add(&mut self.mass[i][0], &mass);
+        add(&mut self.mass[i], &mass);
         self.held.insert(i);
     }
 
@@ -227,44 +286,10 @@ impl<const L: usize> Kernel<L> {
         let mut from = 0;
         while let Some(i) = self.held.next(from) {
             from = i + 1;
-            let all = whole(&self.mass[i]);
+            let all = self.whole(i);
             into[i].iter_mut().zip(all).for_each(|(into, all)| *into += part * all);
         }
     }
-}
-
-/// Takes out of the stages of a node what leaves it in a tick.
-fn leave<const L: usize>(stages: &mut [[f64; L]; STAGES], stay: &Stay<L>) -> [f64; L] {
-    let mut out = times(&stages[0], &stay.leave);
-    (0..L).for_each(|lane| stages[0][lane] -= out[lane]);
-    if stay.staged {
-        for stage in &mut stages[1..] {
-            for lane in 0..L {
-                let next = stage[lane] * stay.leave[lane];
-                let (moved, left) = if stay.long[lane] { (out[lane] - next, next) } else { (0.0, out[lane]) };
-                stage[lane] += moved;
-                out[lane] = left;
-            }
-        }
-    }
-    out
-}
-
-/// Drops what is less than the `least`, and says whether something is left.
-fn forget<const L: usize>(stages: &mut [[f64; L]; STAGES], least: &[f64; L]) -> bool {
-    let all = whole(stages);
-    let gone: [bool; L] = std::array::from_fn(|lane| all[lane] < least[lane]);
-    if gone.contains(&true) {
-        for stage in stages {
-            (0..L).for_each(|lane| stage[lane] = if gone[lane] { 0.0 } else { stage[lane] });
-        }
-    }
-    gone.contains(&false)
-}
-
-/// Mass on all stages.
-fn whole<const L: usize>(stages: &[[f64; L]; STAGES]) -> [f64; L] {
-    std::array::from_fn(|lane| stages.iter().map(|stage| stage[lane]).sum())
 }
 
 fn times<const L: usize>(a: &[f64; L], b: &[f64; L]) -> [f64; L] {

@@ -17,8 +17,8 @@ pub struct Stay<const L: usize> {
     pub leave: [f64; L],
     /// The hold has all stages, not the first alone.
     pub long: [bool; L],
-    /// Any of these has.
-    pub staged: bool,
+    /// Which of those it is that have more stages than the first in some walk; `None` if it is none.
+    pub staged: Option<usize>,
 }
 
 impl<const L: usize> Stay<L> {
@@ -33,12 +33,16 @@ impl<const L: usize> Stay<L> {
             pass: holds.map(|h| (1.0 - h / tick).max(0.0)),
             leave: std::array::from_fn(leave),
             long,
-            staged: long.contains(&true),
+            staged: None,
         }
     }
 
     /// Those of all nodes of a region, whose head times each walk has.
     pub fn all(holds: [&Holds; L], tick: f64) -> Vec<Stay<L>> {
-        (0..holds[0].mean.len()).map(|node| Stay::new(holds.map(|holds| holds.mean[node]), tick)).collect()
+        let all = (0..holds[0].mean.len()).map(|node| Stay::new(holds.map(|holds| holds.mean[node]), tick));
+        let mut all: Vec<Stay<L>> = all.collect();
+        let staged = all.iter_mut().filter(|stay| stay.long.contains(&true));
+        staged.enumerate().for_each(|(ix, stay)| stay.staged = Some(ix));
+        all
     }
 }
