@@ -16,7 +16,7 @@
 //! .0524, but nothing seen tells which: the least misfit under a broad kernel gives .113 and .079.
 
 use super::energy::{Change, Energy, Near};
-use super::levenberg::descend;
+use super::levenberg::{Effort, descend};
 use crate::skid::nests::Nests;
 use crate::skid::region::LEAVES_LOOP;
 use crate::skid::waits::Waits;
@@ -92,7 +92,7 @@ pub(super) const ITERATIONS: usize = 80;
 /// Parameters of the flow nearest to the first event's samples, searched from branch `logits`; `None` if there is no flow.
 pub fn conserve(model: &Model, logits: &[f64], belief: Belief) -> Option<Vec<f64>> {
     let (fit, start) = Conservation::new(model, logits, belief);
-    Some(descend(&fit, start, ITERATIONS)?.z)
+    Some(descend(&fit, start, Effort::thorough(ITERATIONS))?.z)
 }
 
 /// Parameters with branch `logits`, of which the samples tell no more than how often roots run.

@@ -9,28 +9,31 @@ use argmin::solver::linesearch::MoreThuenteLineSearch;
 use argmin::solver::quasinewton::LBFGS;
 
 use super::energy::{Energy, jacobian, value};
-use super::levenberg::Mode;
+use super::levenberg::{Effort, Mode};
 
 /// Past steps from which L-BFGS builds its Hessian.
 const MEMORY: usize = 8;
 /// Stands for an energy that means nothing: a line search cannot step back from an infinity.
 const FORBIDDEN: f64 = 1e12;
 
-/// Searches from `start` with so many gradients at most; `None` if the start itself means nothing. Never worse than the start.
-pub fn minimise(energy: &dyn Energy, start: Vec<f64>, gradients: usize) -> Option<Mode> {
+/// Searches from `start` with so much `effort`, each gradient counting as an iteration; `None` if the start itself means nothing.
+/// Never worse than the start.
+pub fn minimise(energy: &dyn Energy, start: Vec<f64>, effort: Effort) -> Option<Mode> {
     let residuals = energy.residuals(&start)?;
     let best = Mode { z: start.clone(), energy: value(&residuals) };
-    let mut seen = Seen { energy, best, last: None, scale: 1.0, left: gradients };
+    let mut seen = Seen { energy, best, last: None, scale: 1.0, left: effort.iterations };
     let Ok((_, gradient)) = seen.at(&start) else { return Some(seen.best) };
     let steepest = gradient.iter().fold(0.0f64, |m, g| m.max(g.abs()));
     if steepest > 0.0 {
         // the first step is along the whole gradient: scaled to one, it stays where the start was meant to be
         seen.scale = 1.0 / steepest;
         let shared = Shared(Rc::new(RefCell::new(seen)));
-        let executor = Executor::new(shared.clone(), LBFGS::new(MoreThuenteLineSearch::new(), MEMORY));
+        let solver = LBFGS::new(MoreThuenteLineSearch::new(), MEMORY);
         // a line search that gives up, or may not go on, ends the run with an error; the best point it saw stands all the same
-        let most = gradients as u64;
-        let _ = executor.configure(|state| state.param(start).max_iters(most)).timer(false).run();
+        let _ = solver.with_tolerance_cost(effort.least_gain / steepest).and_then(|solver| {
+            let executor = Executor::new(shared.clone(), solver).timer(false);
+            executor.configure(|state| state.param(start).max_iters(effort.iterations as u64)).run()
+        });
         return Some(shared.0.borrow().best.clone());
     }
     Some(seen.best)
@@ -114,15 +117,19 @@ mod tests {
         }
     }
 
+    fn effort(iterations: usize) -> Effort {
+        Effort { iterations, least_gain: 1e-9 }
+    }
+
     #[test]
     fn the_valley_is_followed_to_its_end() {
-        let mode = minimise(&Valley, vec![-1.2, 1.0], 300).expect("a start");
+        let mode = minimise(&Valley, vec![-1.2, 1.0], effort(300)).expect("a start");
         assert!(mode.energy < 0.01, "{mode:?}");
-        assert!(minimise(&Valley, vec![-3.0, 1.0], 10).is_none());
+        assert!(minimise(&Valley, vec![-3.0, 1.0], effort(10)).is_none());
     }
 
     #[test]
     fn a_start_at_the_bottom_stays_there() {
-        assert_eq!(minimise(&Valley, vec![1.0, 1.0], 10).expect("a start").z, [1.0, 1.0]);
+        assert_eq!(minimise(&Valley, vec![1.0, 1.0], effort(10)).expect("a start").z, [1.0, 1.0]);
     }
 }

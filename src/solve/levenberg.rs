@@ -8,8 +8,6 @@ use super::slopes::Slopes;
 
 /// No parameter moves further in one step: beyond, a logit's effect is no longer nearly linear.
 const LONGEST_STEP: f64 = 2.0;
-/// An iteration that gains less ends the search.
-const LEAST_GAIN: f64 = 1e-3;
 /// Steps tried from one place, each five times shorter than the one before where that is damped.
 const TRIES: usize = 8;
 /// Steps taken with derivatives that were brought up to date only …
@@ -17,6 +15,22 @@ const MOST_STALE: usize = 3;
 /// … as long as each gains so much of what it should. With .3 flow conservation ends elsewhere in one of 44 recordings (block
 /// distance .16 → .40).
 const AS_EXPECTED: f64 = 0.75;
+
+/// How far a search goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Iterations at most.
+    pub iterations: usize,
+    /// An iteration that gains less ends it, once derivatives are fresh.
+    pub least_gain: f64,
+}
+
+impl Effort {
+    /// To the end, where derivatives are cheap: so many iterations at most.
+    pub fn thorough(iterations: usize) -> Effort {
+        Effort { iterations, least_gain: 1e-3 }
+    }
+}
 
 /// A local mode.
 #[derive(Clone, Debug)]
@@ -27,12 +41,12 @@ pub struct Mode {
     pub energy: f64,
 }
 
-/// Searches from `start` for at most `iterations`; `None` if the start itself means nothing.
-pub fn descend(energy: &dyn Energy, start: Vec<f64>, iterations: usize) -> Option<Mode> {
+/// Searches from `start` with so much `effort`; `None` if the start itself means nothing.
+pub fn descend(energy: &dyn Energy, start: Vec<f64>, effort: Effort) -> Option<Mode> {
     let mut place = Place { residuals: energy.residuals(&start)?, z: start };
     let mut damping = 0.01;
     let mut known: Option<Slopes> = None;
-    for _ in 0..iterations {
+    for _ in 0..effort.iterations {
         let mut slopes = known.take().unwrap_or_else(|| Slopes::at(energy, &place.z, &place.residuals));
         let gradient = slopes.gradient(&place.residuals);
         let Some((step, there)) = lower(energy, &place, &slopes, &gradient, &mut damping) else {
@@ -42,12 +56,12 @@ pub fn descend(energy: &dyn Energy, start: Vec<f64>, iterations: usize) -> Optio
             continue;
         };
         let gain = value(&place.residuals) - value(&there.residuals);
-        if gain < LEAST_GAIN && slopes.stale == 0 {
+        if gain < effort.least_gain && slopes.stale == 0 {
             place = there;
             break;
         }
         let as_expected = gain > AS_EXPECTED * slopes.expected(&gradient, &step);
-        if gain >= LEAST_GAIN && as_expected && slopes.stale < MOST_STALE {
+        if gain >= effort.least_gain && as_expected && slopes.stale < MOST_STALE {
             slopes.learn(&step, &place.residuals, &there.residuals);
             known = Some(slopes);
         }
@@ -121,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_valley_is_followed_to_its_end() {
-        let mode = descend(&Valley, vec![-1.2, 1.0], 100).expect("a start");
+        let mode = descend(&Valley, vec![-1.2, 1.0], Effort::thorough(100)).expect("a start");
         assert!(mode.energy < 0.05, "{mode:?}");
     }
 
@@ -135,8 +149,8 @@ mod tests {
 
     #[test]
     fn the_search_stops_at_the_edge_of_what_has_a_meaning() {
-        let mode = descend(&Edge, vec![2.0], 100).expect("a start");
+        let mode = descend(&Edge, vec![2.0], Effort::thorough(100)).expect("a start");
         assert!(mode.z[0] > -1.0 && mode.z[0] < 0.0, "{mode:?}");
-        assert!(descend(&Edge, vec![-2.0], 10).is_none());
+        assert!(descend(&Edge, vec![-2.0], Effort::thorough(10)).is_none());
     }
 }

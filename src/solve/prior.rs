@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use super::conserve::{Conservation, TIMED};
 use super::group::Group;
-use super::levenberg::{descend, precision};
+use super::levenberg::{Effort, descend, precision};
 use super::linear::cholesky;
 
 /// From one width to the next …
@@ -57,7 +57,7 @@ struct Evidence {
 fn evidence(group: &Group, start: Vec<f64>, width: f64) -> Option<Evidence> {
     let free = group.model.region.freedom();
     let (energy, _) = Conservation::new(&group.model, &start[..free], TIMED.wider(width));
-    let mode = descend(&energy, start, ITERATIONS)?;
+    let mode = descend(&energy, start, Effort::thorough(ITERATIONS))?;
     let factor = cholesky(&precision(&energy, &mode.z)?)?;
     let volume: f64 = factor.iter().enumerate().map(|(k, row)| row[k].ln()).sum();
     let scale: f64 = energy.deviations(&mode.z[..free]).map(f64::ln).sum();

@@ -143,7 +143,8 @@ impl Bench<'_> {
     fn mode(&self, group: &Group, trust: Trust, start: &Mode, reason: String, seed: u64) -> Answer {
         let posterior = self.posterior(group, trust);
         let affordable = (self.evaluations(group) / (start.z.len() + 1) as f64) as usize;
-        let Some(mode) = minimise(&posterior, start.z.clone(), affordable.min(GRADIENTS)) else {
+        let effort = pool::effort(affordable.min(GRADIENTS));
+        let Some(mode) = minimise(&posterior, start.z.clone(), effort) else {
             return timed(group, "no flow explains the samples".into(), seed);
         };
         let gaussian = Gaussian::at(&posterior, &mode.z);

@@ -6,7 +6,7 @@
 
 use super::conserve::{Belief, Conservation, ITERATIONS};
 use super::energy::{Energy, value};
-use super::levenberg::descend;
+use super::levenberg::{Effort, descend};
 use super::whole::TRUST;
 use crate::skid::guesses::Guesses;
 use crate::skid::region::Block;
@@ -88,7 +88,7 @@ fn search(model: &mut Model, start: Vec<f64>, rates: &Rates, belief: Belief, see
 /// The flow that the search from `start` comes to in so many `steps`.
 fn settle(model: &Model, start: Vec<f64>, belief: Belief, steps: usize) -> Option<(Vec<f64>, Rates)> {
     let (energy, _) = Conservation::new(model, &start[..model.region.freedom()], belief);
-    let z = descend(&energy, start, steps)?.z;
+    let z = descend(&energy, start, Effort::thorough(steps))?.z;
     let rates = model.rates(&z)?;
     Some((z, rates))
 }
