@@ -100,23 +100,23 @@ impl<const L: usize> Default for Kernel<L> {
 impl<const L: usize> Kernel<L> {
     /// For each walk and bin of `skid`, where the head stands during it when an overflow happened at the walk's origin: expected
     /// reports per node, averaged over the bin's ticks. Each sums to what the origin does. All walks are through the
-    /// same region.
+    /// same region, and reported alike.
     pub fn reports(
         &mut self,
         walks: &[Walk<'_>; L],
         skid: &Skid,
         origins: [Origin<'_>; L],
     ) -> [Vec<Vec<f64>>; L] {
-        let region = walks[0].region;
-        let borders = walks.map(|walk| Border::of(region, walk.rates));
-        self.prepare(walks, &borders, skid.tick);
+        let Walk { region, reporting, .. } = walks[0];
+        self.prepare(walks, skid.tick);
         self.begin(region, origins);
         (0..skid.edges[0]).for_each(|_| self.tick(region));
         let mut bins: [Vec<Vec<f64>>; L] = std::array::from_fn(|_| Vec::with_capacity(skid.weights.len()));
         for edge in skid.edges.windows(2) {
-            let seen = self.bin(region, edge[1] - edge[0]);
-            for (lane, (bins, walk)) in bins.iter_mut().zip(walks).enumerate() {
-                bins.push(report(walk, &borders[lane], seen.iter().map(|lanes| lanes[lane]).collect()));
+            let waited = self.bin(region, edge[1] - edge[0]);
+            let reported = if reporting.late { self.report(region, reporting, waited) } else { waited };
+            for (lane, bins) in bins.iter_mut().enumerate() {
+                bins.push(reported.iter().map(|lanes| lanes[lane]).collect());
             }
         }
         bins
@@ -149,8 +149,9 @@ impl<const L: usize> Kernel<L> {
         self.settle(region);
     }
 
-    fn prepare(&mut self, walks: &[Walk<'_>; L], borders: &[Border; L], tick: f64) {
+    fn prepare(&mut self, walks: &[Walk<'_>; L], tick: f64) {
         let region = walks[0].region;
+        let borders = walks.map(|walk| Border::of(region, walk.rates));
         let n = region.nodes.len();
         self.mass.clear();
         self.mass.resize(n, [0.0; L]);
@@ -281,6 +282,26 @@ impl<const L: usize> Kernel<L> {
         }
     }
 
+    /// What late interrupts report of what is `waited` for.
+    fn report(&self, region: &Region, reporting: Reporting, mut waited: Vec<[f64; L]>) -> Vec<[f64; L]> {
+        for i in (1..waited.len()).filter(|&i| reporting.fused && region.nodes[i].fused) {
+            let before = std::mem::replace(&mut waited[i - 1], [0.0; L]);
+            add(&mut waited[i], &before);
+        }
+        let mut reported = vec![[0.0; L]; waited.len()];
+        let mut outside = [0.0; L];
+        for (waited, leaves) in waited.iter().zip(&self.leaves) {
+            add(&mut outside, &times(waited, leaves));
+        }
+        self.enters.iter().for_each(|(node, share)| add(&mut reported[*node], &times(&outside, share)));
+        for (from, waited) in waited.iter().enumerate().filter(|(_, waited)| any(waited)) {
+            for at in region.starts[from]..region.starts[from + 1] {
+                add(&mut reported[region.steps[at].to], &times(waited, &self.steps[at]));
+            }
+        }
+        reported
+    }
+
     /// Adds a `part` of where the head stands.
     fn look(&self, part: f64, into: &mut [[f64; L]]) {
         let mut from = 0;
@@ -302,30 +323,6 @@ fn add<const L: usize>(sum: &mut [f64; L], more: &[f64; L]) {
 
 fn any<const L: usize>(mass: &[f64; L]) -> bool {
     mass.iter().any(|&m| m > 0.0)
-}
-
-/// From what is waited for to what is reported.
-fn report(walk: &Walk<'_>, border: &Border, mut waited: Vec<f64>) -> Vec<f64> {
-    let Walk { region, rates, reporting, .. } = *walk;
-    if !reporting.late {
-        return waited;
-    }
-    if reporting.fused {
-        for i in 1..waited.len() {
-            if region.nodes[i].fused {
-                waited[i] += std::mem::take(&mut waited[i - 1]);
-            }
-        }
-    }
-    let mut reported = vec![0.0; waited.len()];
-    let outside: f64 = waited.iter().zip(&border.leaves).map(|(waited, leaves)| waited * leaves).sum();
-    border.enters.iter().for_each(|&(node, share)| reported[node] += outside * share);
-    for (from, waited) in waited.iter().enumerate().filter(|(_, waited)| **waited > 0.0) {
-        for at in region.starts[from]..region.starts[from + 1] {
-            reported[region.steps[at].to] += waited * rates.steps[at];
-        }
-    }
-    reported
 }
 
 #[cfg(test)]

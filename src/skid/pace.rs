@@ -13,11 +13,10 @@
 //! whole (.082 and .085 against .078 and .087).
 
 use super::circulation::Rates;
-use super::region::{Node, Region};
+use super::region::Region;
 
 /// Instructions that are judged together, and how.
 struct Kin {
-    of: fn(&Node) -> bool,
     /// Standard deviation of the logarithm of a block's pace.
     spread: f64,
     /// Degrees of freedom of Student's t around the usual, of what is slower …
@@ -26,8 +25,8 @@ struct Kin {
     quick: f64,
 }
 
-const PLAIN: Kin = Kin { of: |n| !(n.chosen || n.loads || n.fed), spread: 0.2, freedom: 20.0, quick: 20.0 };
-const LOADS: Kin = Kin { of: |n| !n.chosen && (n.loads || n.fed), spread: 0.4, freedom: 1.0, quick: 3.0 };
+const PLAIN: Kin = Kin { spread: 0.2, freedom: 20.0, quick: 20.0 };
+const LOADS: Kin = Kin { spread: 0.4, freedom: 1.0, quick: 3.0 };
 
 /// Samples, of instructions and of time together, that make a block's pace known to that.
 const SETTLED: f64 = 20.0;
@@ -51,7 +50,7 @@ struct Pace {
 /// residuals. `ideal` is the schedule, `waited` the cycles waited for each node, `period` that of the samples of time.
 pub fn residuals(region: &Region, ideal: &[f64], rates: &Rates, waited: &[f64], period: f64) -> Vec<f64> {
     let seen = Seen { region, ideal, rates, waited, period };
-    let (plain, loads) = (seen.paces(&PLAIN), seen.paces(&LOADS));
+    let (plain, loads): (Vec<Pace>, Vec<Pace>) = (0..region.blocks.len()).map(|b| seen.paces(b)).unzip();
     let usual = usual(&plain);
     let of_loads = loads.iter().map(|pace| LOADS.residual(pace, usual));
     plain.iter().map(|pace| PLAIN.residual(pace, usual)).chain(of_loads).collect()
@@ -75,25 +74,40 @@ struct Seen<'a> {
     period: f64,
 }
 
+/// What some instructions of a block come to.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    /// Cycles waited for them.
+    waited: f64,
+    /// Cycles of one run by the schedule.
+    ideal: f64,
+    /// Instructions.
+    count: f64,
+}
+
 impl Seen<'_> {
-    fn paces(&self, kin: &Kin) -> Vec<Pace> {
-        (0..self.region.blocks.len()).map(|b| self.pace(b, kin)).collect()
+    /// The pace of the plain instructions of block `b`, and that of its loads.
+    fn paces(&self, b: usize) -> (Pace, Pace) {
+        let (mut plain, mut loads) = (Sum::default(), Sum::default());
+        for i in self.region.blocks[b].nodes.clone() {
+            let node = &self.region.nodes[i];
+            if !node.chosen {
+                let sum = if node.loads || node.fed { &mut loads } else { &mut plain };
+                sum.waited += self.waited[i];
+                sum.ideal += self.ideal[i];
+                sum.count += 1.0;
+            }
+        }
+        (self.pace(b, plain), self.pace(b, loads))
     }
 
-    fn pace(&self, b: usize, kin: &Kin) -> Pace {
-        let (mut waited, mut least, mut count) = (0.0, 0.0, 0.0);
-        let nodes = self.region.blocks[b].nodes.clone();
-        for i in nodes.filter(|&i| (kin.of)(&self.region.nodes[i])) {
-            waited += self.waited[i];
-            least += self.ideal[i];
-            count += 1.0;
-        }
+    fn pace(&self, b: usize, Sum { waited, ideal, count }: Sum) -> Pace {
         let (runs, period) = (self.rates.blocks[b], self.period);
         let hidden = if count > 0.0 { (HIDDEN * count + HIDDEN_OF_BLOCK) * runs } else { 0.0 };
         let executed = count * runs / period;
         let samples = executed + waited / period;
         Pace {
-            log: ((waited + hidden + period) / (least * runs + hidden + period)).ln(),
+            log: ((waited + hidden + period) / (ideal * runs + hidden + period)).ln(),
             executed,
             weight: samples / (samples + SETTLED),
         }
