@@ -34,9 +34,9 @@ const ROUNDS: usize = 3;
 const HELD_ITERATIONS: usize = 6;
 const ITERATIONS: usize = 10;
 /// Gain, nats, below which a search ends: the kernel's derivatives are most of the time that a file takes. With a thousandth, and
-/// searched from all starts instead of the best, 20 recordings of libraries are .1313 off by block instead of .1308 and take twice
-/// as long, 44 recordings .0498 both times, 37 others .0559 instead of .0558. Searches but the last in ticks of two cycles would
-/// save an eighth of the rest: .0502, .0560.
+/// searched from all starts instead of the best, 20 recordings of libraries are .1313 off by block instead of .1307 and one of
+/// them takes 31 s instead of 20 on one core, 44 recordings are .0498 both times, 37 others .0559 instead of .0558. Searches but
+/// the last in ticks of two cycles would save a tenth of the rest: .0502, .0560.
 const LEAST_GAIN: f64 = 0.03;
 /// Bins at both ends of the skid that together hold less are left out.
 const TRIMMED: f64 = 0.02;
