@@ -10,7 +10,7 @@ use super::circulation::Rates;
 use super::distribution::Skid;
 use super::kernel::{LANES, Walk};
 use super::region::Region;
-use super::stays::{STAGES, Stay};
+use super::stays::{LATER, STAGES, Stay};
 
 /// A value for each of the reports that are followed at once.
 pub type Lanes = [f64; LANES];
@@ -116,7 +116,7 @@ impl Backwards<'_> {
         self.settle();
         for (i, on) in self.gone_on().into_iter().enumerate() {
             let Stay { leave: [leave], staged, .. } = self.stays[i];
-            let last = if staged.is_some() { STAGES - 1 } else { 0 };
+            let last = if staged.is_some() { LATER } else { 0 };
             let stages = &mut self.held[i];
             for stage in 0..last {
                 stages[stage] = between(leave, &stages[stage + 1], &stages[stage]);

@@ -17,14 +17,12 @@ use super::distribution::Skid;
 use super::hold::{Holds, Reporting};
 use super::marked::Marked;
 use super::region::Region;
-use super::stays::{STAGES, Stay};
+use super::stays::{LATER, Stay};
 
 /// Part of what overflowed that is dropped where no more of it is left on a node.
 const GONE: f64 = 1e-7;
 /// Walks, either way, that go through the code at once.
 pub const LANES: usize = 8;
-/// Stages behind the first.
-const LATER: usize = STAGES - 1;
 
 /// What the processor goes through while a sample slips.
 #[derive(Clone, Copy)]
@@ -352,5 +350,23 @@ mod tests {
             let all = bin.iter().sum::<f64>();
             assert!(all > 3.0 - 1e-4 && all <= 3.0 + 1e-9, "{all}");
         }
+    }
+
+    #[test]
+    fn nodes_that_hold_long_do_not_share_what_they_hold() {
+        let model = skipping([100.0, 50.0, 50.0, 100.0, 100.0, 1.0], true, Reporting::default());
+        let rates = model.rates(&[0.0, 7.0]).expect("a flow");
+        let mut holds = Holds::measure(&model.region, &rates, model.time.as_ref(), model.reporting);
+        let n = holds.mean.len();
+        (holds.mean[1], holds.mean[n - 3]) = (40.0, 15.0);
+        let walk = Walk { region: &model.region, rates: &rates, holds: &holds, reporting: model.reporting };
+        let mut origin = vec![0.0; n];
+        (origin[1], origin[n - 3]) = (2.0, 1.0);
+        let [bins] =
+            Kernel::default().reports(&[walk], &Skid::fixed(1.0, 2.0, 30.0), [Origin::Waiting(&origin)]);
+        let all = bins[0].iter().sum::<f64>();
+        assert!((all - 3.0).abs() < 1e-4, "{all}");
+        // of what is held longer, more is left
+        assert!(bins[0][1] / 2.0 > bins[0][n - 3], "{:?}", bins[0]);
     }
 }

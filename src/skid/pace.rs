@@ -15,7 +15,7 @@
 use super::circulation::Rates;
 use super::region::Region;
 
-/// Instructions that are judged together, and how.
+/// How instructions are judged that are judged together.
 struct Kin {
     /// Standard deviation of the logarithm of a block's pace.
     spread: f64,

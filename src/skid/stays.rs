@@ -7,6 +7,8 @@ use super::hold::Holds;
 
 /// Stages of a long hold: its coefficient of variation is 1/√STAGES.
 pub const STAGES: usize = 4;
+/// Those behind the first.
+pub const LATER: usize = STAGES - 1;
 
 /// How long a node holds the head in each of `L` walks.
 #[derive(Clone, Copy, Debug)]

@@ -139,6 +139,16 @@ mod tests {
         assert!(mode.energy < 0.05, "{mode:?}");
     }
 
+    #[test]
+    fn a_search_that_asks_for_more_gain_ends_sooner() {
+        let reached = |least_gain| {
+            let effort = Effort { iterations: 100, least_gain };
+            descend(&Valley, vec![-1.2, 1.0], effort).expect("a start").energy
+        };
+        let start = value(&Valley.residuals(&[-1.2, 1.0]).expect("a value"));
+        assert!(reached(1e-3) < reached(5.0) && reached(5.0) < start);
+    }
+
     /// Means nothing left of −1.
     struct Edge;
     impl Energy for Edge {
