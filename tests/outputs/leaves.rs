@@ -81,8 +81,8 @@ const DIVIDE: &str = "
     __attribute__((noinline)) unsigned long divide(unsigned long n) {
         unsigned long sum = 1;
         for (unsigned long i = 1; i < n; i++) {
-            sum +=
-                ((sum ^ i) | 1ul << 63) / (i | 1);
+            // what waits for the quotient is in its line
+            sum = ((sum ^ i) | 1ul << 63) / (i | 1);
         }
         return sum;
     }
