@@ -4,10 +4,11 @@ use super::circulation::{Circulation, Rates};
 use super::distribution::Skid;
 use super::hold::{Holds, Reporting, TimeSamples};
 use super::kernel::{Kernel, LANES, Origin, Walk};
+use super::limits;
+use super::pace::{Seen, Spread};
 use super::region::Region;
 use super::shares::Shared;
 use super::turns::{self, Usual};
-use super::{limits, pace};
 
 /// Share of samples that may stand anywhere: stray addresses must not make a good path impossible.
 const STRAY: f64 = 0.005;
@@ -56,6 +57,8 @@ pub struct Model {
     pub reporting: Reporting,
     /// Cycles for which each node would hold the head if nothing stalled it ([`schedule`](super::schedule)).
     pub ideal: Vec<f64>,
+    /// How far its pace is taken to differ from that.
+    pub paces: Spread,
     /// Functions of which callchains tell who calls them.
     pub shared: Vec<Shared>,
 }
@@ -98,7 +101,8 @@ impl Model {
         let Some(time) = &self.time else { return Vec::new() };
         let width = self.reporting.shape.width;
         let mut residuals = limits::residuals(&self.region, rates, waited, time.period, width);
-        residuals.extend(pace::residuals(&self.region, &self.ideal, rates, waited, time.period));
+        let (region, ideal, period) = (&self.region, &self.ideal, time.period);
+        residuals.extend(Seen { region, ideal, rates, waited, period }.residuals(self.paces, width));
         residuals
     }
 

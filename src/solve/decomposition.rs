@@ -158,6 +158,7 @@ mod tests {
             time: None,
             reporting: crate::skid::hold::Reporting { late: true, ..Default::default() },
             ideal: vec![0.25; 60],
+            paces: Default::default(),
             shared: Vec::new(),
         };
         model.events[0].weight[32] = 2.0;
