@@ -5,7 +5,7 @@ use super::distribution::Skid;
 use super::hold::{Holds, Reporting, TimeSamples};
 use super::kernel::{Kernel, LANES, Origin, Walk};
 use super::limits;
-use super::pace::{Seen, Spread};
+use super::pace::{Paces, Seen};
 use super::region::Region;
 use super::shares::Shared;
 use super::turns::{self, Usual};
@@ -58,7 +58,7 @@ pub struct Model {
     /// Cycles for which each node would hold the head if nothing stalled it ([`schedule`](super::schedule)).
     pub ideal: Vec<f64>,
     /// How far its pace is taken to differ from that.
-    pub paces: Spread,
+    pub paces: Paces,
     /// Functions of which callchains tell who calls them.
     pub shared: Vec<Shared>,
 }

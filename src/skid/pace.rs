@@ -8,8 +8,8 @@
 //! .0646, .0646 and .0656 over 28 recordings, .0545, .0544, .0547 and .0562 over 44, .1480, —, .1463 and .1465 over ten larger
 //! programs).
 //!
-//! How far paces differ, where executions are right, is told by nothing in a recording, and two [`Spread`]s of them lead to flows
-//! that are as good and err elsewhere; so half of the searches that flow and time are the mean of go by each.
+//! How far paces differ, where executions are right, is told by nothing in a recording, and two ways to take them ([`Paces`])
+//! lead to flows that are as good and err elsewhere; so half of the searches that flow and time are the mean of go by each.
 //!
 //! Refuted: loads believed like plain instructions (block distance .058 and .095 on five programs and 44 recordings, against
 //! .062 and .084), choices of ways judged by their pace as well (.055 and .089), blocks held to no more than they can do as a
@@ -30,7 +30,7 @@ struct Kin {
 
 /// How far the paces of plain instructions are taken to differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Spread {
+pub enum Paces {
     /// Those of all blocks as far.
     #[default]
     Alike,
@@ -76,13 +76,13 @@ struct Pace {
     each: f64,
 }
 
-impl Spread {
+impl Paces {
     /// How the `pace` of plain instructions is judged.
     fn of_plain(self, pace: &Pace, width: u32) -> Kin {
         let spread = match self {
-            Spread::Alike => PLAIN.spread,
-            Spread::ByNumber if LINK.contains(&pace.each) => OF_CHAIN,
-            Spread::ByNumber => {
+            Paces::Alike => PLAIN.spread,
+            Paces::ByNumber if LINK.contains(&pace.each) => OF_CHAIN,
+            Paces::ByNumber => {
                 let spread = OF_MANY.hypot(OF_ONE / pace.count.max(1.0).sqrt());
                 let paced = PACED.contains(&(pace.each * f64::from(width)));
                 if paced { spread } else { UNPACED * spread }
@@ -129,12 +129,12 @@ struct Sum {
 impl Seen<'_> {
     /// For each block, by how much the pace of its plain instructions is unlike the usual, then the same of its loads, as
     /// residuals; on a core that retires `width` instructions a cycle.
-    pub fn residuals(&self, spread: Spread, width: u32) -> Vec<f64> {
+    pub fn residuals(&self, taken: Paces, width: u32) -> Vec<f64> {
         let (plain, loads): (Vec<Pace>, Vec<Pace>) =
             (0..self.region.blocks.len()).map(|b| self.paces(b)).unzip();
         let usual = usual(&plain);
         let of_loads = loads.iter().map(|pace| LOADS.residual(pace, usual));
-        let of_plain = plain.iter().map(|pace| spread.of_plain(pace, width).residual(pace, usual));
+        let of_plain = plain.iter().map(|pace| taken.of_plain(pace, width).residual(pace, usual));
         of_plain.chain(of_loads).collect()
     }
 
@@ -158,13 +158,12 @@ impl Seen<'_> {
         let hidden = if count > 0.0 { (HIDDEN * count + HIDDEN_OF_BLOCK) * runs } else { 0.0 };
         let executed = count * runs / period;
         let samples = executed + waited / period;
-        let each = if count > 0.0 { ideal / count } else { 0.0 };
         Pace {
             log: ((waited + hidden + period) / (ideal * runs + hidden + period)).ln(),
             executed,
             weight: samples / (samples + SETTLED),
             count,
-            each,
+            each: ideal / count.max(1.0),
         }
     }
 }
@@ -199,7 +198,7 @@ mod tests {
 
     fn spread(count: f64, each: f64) -> f64 {
         let pace = Pace { log: 0.0, executed: 1.0, weight: 1.0, count, each };
-        Spread::ByNumber.of_plain(&pace, 4).spread
+        Paces::ByNumber.of_plain(&pace, 4).spread
     }
 
     #[test]

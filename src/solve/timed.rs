@@ -9,7 +9,7 @@ use super::energy::{Energy, value};
 use super::levenberg::{Effort, descend};
 use super::whole::TRUST;
 use crate::skid::guesses::Guesses;
-use crate::skid::pace::Spread;
+use crate::skid::pace::Paces;
 use crate::skid::region::Block;
 use crate::skid::schedule::{schedule, stalls};
 use crate::skid::{Holds, Model, Rates};
@@ -47,13 +47,12 @@ pub struct Sought {
 /// Half of them take paces to differ by number: block distance of argmin .0501 → .0489 over 44 recordings, .0558 → .0545 over 37
 /// others, .0274 → .0256 over five programs, .1232 → .1229 over 17 of libraries.
 pub fn timed(model: &mut Model, start: &[f64], rates: &Rates, sought: Sought) -> Option<Vec<f64>> {
-    let mut search = |seed| {
-        model.paces = spread(seed);
+    let search = |seed| {
+        model.paces = paces(seed);
         Some((search(model, start.to_vec(), rates, sought.belief, seed)?, model.ideal.clone()))
     };
-    let found: Vec<_> = (0..sought.searches).filter_map(&mut search).collect();
-    model.paces = Spread::default();
-    let mut found = found.into_iter();
+    let mut found = (0..sought.searches).filter_map(search).collect::<Vec<_>>().into_iter();
+    model.paces = Paces::default();
     let (mut z, mut ideal) = found.next()?;
     for (count, (other, schedule)) in (1..).zip(found) {
         approach(&mut z, &other, count);
@@ -64,8 +63,8 @@ pub fn timed(model: &mut Model, start: &[f64], rates: &Rates, sought: Sought) ->
 }
 
 /// How far the search with the walks of `seed` takes paces to differ: one way and the other in turns.
-fn spread(seed: u64) -> Spread {
-    if seed.is_multiple_of(2) { Spread::Alike } else { Spread::ByNumber }
+fn paces(seed: u64) -> Paces {
+    if seed.is_multiple_of(2) { Paces::Alike } else { Paces::ByNumber }
 }
 
 /// Makes the `mean` of `count` one that `another` counts in.
