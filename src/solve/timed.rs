@@ -45,7 +45,7 @@ pub struct Sought {
 /// recordings, most of it in seven of them), so what is told is the mean over some searches.
 ///
 /// Half of them take paces to differ by number: block distance of argmin .0501 → .0489 over 44 recordings, .0558 → .0545 over 37
-/// others, .0274 → .0256 over five programs, .1232 → .1229 over 17 of libraries.
+/// others, .0274 → .0256 over five programs, .1232 → .1231 over 17 of libraries.
 pub fn timed(model: &mut Model, start: &[f64], rates: &Rates, sought: Sought) -> Option<Vec<f64>> {
     let search = |seed| {
         model.paces = paces(seed);
