@@ -3,7 +3,7 @@
 use yaxpeax_arch::LengthedInstruction as _;
 
 use super::inst::{Address, Effect, Flow, Idiom, Inst, Number, Registers};
-use super::meaning::{branches_otherwise, is_move, kind_of, returns};
+use super::meaning::{branches_otherwise, kind_of, overwrites, returns};
 use super::mnemonic::Mnemonic;
 
 /// Which instruction set the bytes are of.
@@ -62,8 +62,11 @@ macro_rules! adapter {
                 let operands: Vec<Operand> = (0..raw.operand_count()).map(|i| raw.operand(i)).collect();
                 let mut access = Access::default();
                 let _ = raw.behavior().visit_accesses(&mut access);
-                if is_move(&mnemonic) {
-                    access.overwrite(operands.first());
+                let in_memory = |n| operands.get(n).is_some_and(Operand::is_memory);
+                if overwrites(&mnemonic, operands.len(), in_memory(1), in_memory(0)) {
+                    access.overwrite(&operands, end);
+                } else if mnemonic.starts_with("cmov") {
+                    access.reads = access.reads.or(needed(&operands[0], end).unwrap_or_default());
                 }
                 let flow = flow(&mnemonic, raw.opcode().is_jcc(), &operands, end);
                 // an exchange with memory locks without being told to
@@ -299,6 +302,19 @@ macro_rules! adapter {
                 constant.is_some() && operands.iter().any(Operand::is_memory)
             }
 
+            /// Registers that an operand is, or that its address is made of; `None` where that is not known.
+            fn needed(operand: &Operand, end: u64) -> Option<Registers> {
+                let of = |register: Option<u8>| register.map_or(Registers::default(), Registers::general);
+                match operand {
+                    Operand::Register { reg } => Some(set_of(*reg)),
+                    o if o.is_memory() => {
+                        let address = memory_operand(o, end).filter(|a| !a.opaque)?;
+                        Some(of(address.base).or(of(address.index.map(|i| i.0))))
+                    }
+                    o => immediate(o).map(|_| Registers::default()),
+                }
+            }
+
             #[derive(Default)]
             struct Access {
                 reads: Registers,
@@ -308,11 +324,16 @@ macro_rules! adapter {
             }
 
             impl Access {
-                /// The decoder says that a `mov` reads what it overwrites.
-                fn overwrite(&mut self, destination: Option<&Operand>) {
-                    match destination {
-                        Some(o) if o.is_memory() => self.loads = false,
-                        Some(Operand::Register { reg }) if !self.loads => self.reads.0 &= !set_of(*reg).0,
+                /// The decoder says that a `mov` reads what it overwrites, and not that a `cmov` may keep what was there.
+                fn overwrite(&mut self, operands: &[Operand], end: u64) {
+                    match operands {
+                        [to, ..] if to.is_memory() => self.loads = false,
+                        [Operand::Register { .. }, from @ ..] => {
+                            let needed: Option<Vec<Registers>> = from.iter().map(|o| needed(o, end)).collect();
+                            if let Some(needed) = needed {
+                                self.reads = needed.into_iter().fold(Registers::default(), Registers::or);
+                            }
+                        }
                         _ => {}
                     }
                 }

@@ -56,9 +56,18 @@ pub(super) fn kind_of(mnemonic: &str, locked: bool, rep: bool) -> Kind {
     }
 }
 
-/// It copies, and so does not read what it overwrites.
-pub(super) fn is_move(mnemonic: &str) -> bool {
-    mnemonic.trim_start_matches('v').starts_with("mov") && !is_string(mnemonic)
+/// It does not need what it overwrites: it copies, or makes something else of others of its `operands`. What copies a part of a vector
+/// leaves the rest as it was, but what loads one number clears it.
+pub(super) fn overwrites(mnemonic: &str, operands: usize, from_memory: bool, to_memory: bool) -> bool {
+    let m = mnemonic.trim_start_matches('v');
+    match m {
+        "movss" | "movsd" => from_memory || to_memory,
+        "imul" => operands == 3,
+        "tzcnt" | "lzcnt" | "popcnt" | "pmovmskb" | "pshufd" | "pshuflw" | "pshufhw" => true,
+        _ if m.starts_with("cvt") => m.ends_with("2si"),
+        _ if m.starts_with("movh") || m.starts_with("movl") => to_memory,
+        _ => m.starts_with("mov") && !is_string(m),
+    }
 }
 
 fn is_string(mnemonic: &str) -> bool {

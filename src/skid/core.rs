@@ -1,17 +1,18 @@
 //! An ideal core: what the code's own dependences allow.
 //!
 //! In: the instructions of a region, one after the other, and for how long each stalls. Out: the cycles for which each is
-//! waited for. An instruction starts when its operands are there, any number of them at once; so many are fetched in a cycle,
-//! so many are in flight, and so many retire, in order. Loads find their data in the first cache, or in the store that wrote
+//! waited for. An instruction starts when its operands are there, any number of them at once or as many as there are units
+//! ([`units`](super::units)); so many are fetched in a cycle, so many are in flight, and so many retire, in order. Loads find their data in the first cache, or in the store that wrote
 //! it there. On cores that issue in order an instruction starts only when all before it have, and leaves with that; one access
 //! to memory starts in a cycle. A wrong guess empties it from when the branch is decided, not from when that leaves. It knows no
-//! ports, caches or predictors: what misses comes as a stall, and it is told which guesses are wrong.
+//! caches or predictors: what misses comes as a stall, and it is told which guesses are wrong.
 
 use std::collections::VecDeque;
 
 use super::classes::LOAD;
 use super::places::{Place, Places};
 use super::region::Node;
+use super::units::Units;
 use crate::code::Kind;
 
 /// What tells processors apart.
@@ -62,6 +63,8 @@ pub struct Core {
     retired: VecDeque<u64>,
     fetched: Slot,
     left: Slot,
+    /// What instructions compete for, if they do.
+    units: Option<Units>,
     /// When memory was last read or written.
     accessed: u64,
     /// When the last instruction's results are there: a branch is decided then.
@@ -91,8 +94,8 @@ impl Slot {
 }
 
 impl Core {
-    /// A core at rest.
-    pub fn new(shape: Shape) -> Core {
+    /// A core at rest; whether its instructions compete for units says `crowded`.
+    pub fn new(shape: Shape, crowded: bool) -> Core {
         let slot = Slot { width: shape.width, cycle: 0, taken: 0 };
         Core {
             shape,
@@ -102,6 +105,7 @@ impl Core {
             retired: VecDeque::new(),
             fetched: slot,
             left: slot,
+            units: crowded.then(|| Units::of(shape.width)),
             accessed: 0,
             decided: 0,
             refilled: 0,
@@ -118,7 +122,11 @@ impl Core {
             let full = if self.retired.len() == WINDOW { self.retired.pop_front() } else { None };
             self.fetched.pass(self.refilled.max(full.unwrap_or(0)));
             let start = self.operands(node, place, self.fetched.cycle + 1);
-            let end = start + latency(node) + stall;
+            let end = match &mut self.units {
+                Some(units) => units.run(node, start),
+                None => start + latency(node),
+            };
+            let end = end + stall;
             self.write(node, place, end);
             self.left.pass(end + 1);
             self.retired.push_back(self.left.cycle);
@@ -169,7 +177,7 @@ impl Core {
 }
 
 /// Cycles from `node`'s operands to its results.
-fn latency(node: &Node) -> u64 {
+pub(super) fn latency(node: &Node) -> u64 {
     match node.kind {
         Kind::Nop | Kind::Jump => 0,
         Kind::Move if node.loads => LOAD as u64,

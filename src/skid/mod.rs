@@ -41,6 +41,7 @@ pub mod stays;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod turns;
+mod units;
 pub mod waits;
 
 pub use calibration::Calibration;

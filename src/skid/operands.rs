@@ -30,7 +30,7 @@ const STACK: u8 = Registers::STACK_POINTER;
 
 impl Operands {
     /// Those of `inst`. Pushes, pops, calls and returns do not wait for the stack pointer, which cores keep track of where
-    /// they decode; nor does an exclusive or of a register with itself for its value, nor a load for what it overwrites.
+    /// they decode; nor does an exclusive or of a register with itself for its value.
     pub fn of(inst: &Inst) -> Operands {
         let mut operands =
             Operands { reads: inst.reads, writes: inst.writes, memory: inst.memory, sum: sum(inst) };
@@ -49,10 +49,6 @@ impl Operands {
         let Operands { reads, writes, .. } = operands;
         if inst.mnemonic.contains("xor") && !inst.loads && values(reads) == values(writes) {
             operands.reads = reads.without(values(writes));
-        }
-        if let (Kind::Move, true, Some(from)) = (inst.kind, inst.loads, inst.memory.filter(|m| !m.opaque)) {
-            let general = |register: Option<u8>| register.map_or(Registers::default(), Registers::general);
-            operands.reads = general(from.base).or(general(from.index.map(|i| i.0)));
         }
         operands
     }

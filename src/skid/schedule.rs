@@ -14,10 +14,10 @@ use rand::{RngExt, SeedableRng};
 
 use super::circulation::Rates;
 use super::core::{Core, Shape};
-use super::guesses::{Guesses, Risk};
+use super::guesses::Guesses;
 use super::hold::Holds;
 use super::likelihood::Model;
-use super::region::{Node, Region};
+use super::region::{By, Node, Region};
 
 /// Instructions walked for each of the region's, at least and at most in all.
 const WALKED: usize = 60;
@@ -49,17 +49,21 @@ pub struct Refill {
     pub cycles: f64,
 }
 
-/// The schedule at `rates` on a core of this `shape`, if choices are guessed wrong as `guesses` has it, and each node stalls for
-/// `stalls` on average; none: nothing stalls. Equal `seed`s walk equally.
-pub fn schedule(
-    region: &Region,
-    rates: &Rates,
-    guesses: &Guesses,
-    stalls: &[f64],
-    shape: Shape,
-    seed: u64,
-) -> Schedule {
-    let mut walker = Walker::new(region, rates, guesses, stalls, shape, seed);
+/// Which walks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Walks {
+    /// The core.
+    pub shape: Shape,
+    /// Instructions compete for units; cores that issue in order have enough.
+    pub crowded: bool,
+    /// Equal seeds walk equally.
+    pub seed: u64,
+}
+
+/// The schedule at `rates` by these `walks`, if choices are guessed wrong as `guesses` has it, and each node stalls for `stalls` on
+/// average; none: nothing stalls.
+pub fn schedule(region: &Region, rates: &Rates, guesses: &Guesses, stalls: &[f64], walks: Walks) -> Schedule {
+    let mut walker = Walker::new(region, rates, guesses, stalls, walks);
     let mut left = (WALKED * region.nodes.len()).clamp(LEAST_WALKED, MOST_WALKED);
     let mut turn = 0;
     while left > 0 && !region.blocks.is_empty() {
@@ -86,9 +90,10 @@ pub fn stalls(model: &Model, holds: &Holds) -> Vec<f64> {
 struct Walker<'a> {
     region: &'a Region,
     rates: &'a Rates,
-    risks: Vec<Risk>,
+    /// How likely each arm was not expected.
+    risks: Vec<f64>,
     stalls: &'a [f64],
-    shape: Shape,
+    walks: Walks,
     /// Executed instructions in all blocks up to each.
     sums: Vec<f64>,
     rng: Xoshiro256PlusPlus,
@@ -108,8 +113,7 @@ impl<'a> Walker<'a> {
         rates: &'a Rates,
         guesses: &Guesses,
         stalls: &'a [f64],
-        shape: Shape,
-        seed: u64,
+        walks: Walks,
     ) -> Walker<'a> {
         let mut sum = 0.0;
         let executed = region.blocks.iter().zip(&rates.blocks);
@@ -122,9 +126,9 @@ impl<'a> Walker<'a> {
             rates,
             risks: guesses.risks(region, rates),
             stalls,
-            shape,
+            walks,
             sums: sums.collect(),
-            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+            rng: Xoshiro256PlusPlus::seed_from_u64(walks.seed),
             held: vec![Held::default(); region.nodes.len()],
         }
     }
@@ -137,7 +141,7 @@ impl<'a> Walker<'a> {
 
     /// Walks from `block` for at most `most` instructions, the first `skip` of which do not count; how many it were.
     fn walk(&mut self, block: usize, skip: usize, most: usize) -> usize {
-        let mut core = Core::new(self.shape);
+        let mut core = Core::new(self.walks.shape, self.walks.crowded);
         let mut at = self.region.blocks[block].nodes.start;
         let mut wrong = false;
         for walked in 0..most {
@@ -146,8 +150,8 @@ impl<'a> Walker<'a> {
             if walked >= skip {
                 self.held[at].add(cycles, wrong);
             }
-            let Some((to, p)) = self.next(at) else { return walked + 1 };
-            let risk = self.risks[at].of(p);
+            let Some((to, by)) = self.next(at) else { return walked + 1 };
+            let risk = if let By::Arm(arm) = by { self.risks[arm] } else { 0.0 };
             wrong = risk > 0.0 && self.rng.random::<f64>() < risk;
             if wrong {
                 core.refill();
@@ -163,18 +167,18 @@ impl<'a> Walker<'a> {
         if mean > 0.0 && self.rng.random::<f64>() < mean / MISS { MISS.max(mean) as u64 } else { 0 }
     }
 
-    /// The node behind `from`, and how likely that was.
-    fn next(&mut self, from: usize) -> Option<(usize, f64)> {
+    /// The node behind `from`, and by what it came there.
+    fn next(&mut self, from: usize) -> Option<(usize, By)> {
         let mut left = self.rng.random::<f64>();
         let taken = (self.region.starts[from]..self.region.starts[from + 1]).find(|&step| {
             left -= self.rates.steps[step];
             left < 0.0
         })?;
-        Some((self.region.steps[taken].to, self.rates.steps[taken]))
+        Some((self.region.steps[taken].to, self.region.steps[taken].by))
     }
 
     fn means(self) -> Schedule {
-        let full = 1.0 / f64::from(self.shape.width);
+        let full = 1.0 / f64::from(self.walks.shape.width);
         let mean = |held: &Held| if held.all.1 > 0.0 { held.all.0 / held.all.1 } else { full };
         Schedule {
             cycles: self.held.iter().map(mean).collect(),
@@ -211,10 +215,14 @@ mod tests {
 
     /// The schedule of a loop of `body` that runs a thousand times; `stalls` are its instructions'.
     fn of_loop(body: &[u8], stalls: &[f64]) -> Vec<f64> {
-        on(body, stalls, Shape::default())
+        by(body, stalls, Walks::default())
     }
 
     fn on(body: &[u8], stalls: &[f64], shape: Shape) -> Vec<f64> {
+        by(body, stalls, Walks { shape, ..Walks::default() })
+    }
+
+    fn by(body: &[u8], stalls: &[f64], walks: Walks) -> Vec<f64> {
         // …; dec %edi; jne 0; ret
         let back = (body.len() as u8 + 4).wrapping_neg();
         let code = [body, &[0xff, 0xcf, 0x75, back, 0xc3]].concat();
@@ -223,7 +231,7 @@ mod tests {
         let region = Region::build(&program, &Classes::of(&program), &[0], &|_, _| true);
         assert_eq!(region.freedom(), 1);
         let rates = Circulation::new(&region).rates(&region, &[1000f64.ln()], 1e6).expect("a flow");
-        schedule(&region, &rates, &Guesses::new(&region), stalls, shape, 1).cycles
+        schedule(&region, &rates, &Guesses::new(&region), stalls, walks).cycles
     }
 
     fn cycles(schedule: &[f64]) -> f64 {
@@ -243,6 +251,16 @@ mod tests {
         // seven times mov %eax,%ecx, and the pair at the end
         let ideal = of_loop(&[0x89, 0xc1].repeat(7), &[]);
         assert!((cycles(&ideal) - 2.0).abs() < 0.05, "{ideal:?}");
+    }
+
+    #[test]
+    fn one_multiplication_starts_in_a_cycle_where_they_compete() {
+        // imul $7,%esi,%ecx (eight times), which nothing waits for
+        let body = [0x6b, 0xce, 0x07].repeat(8);
+        let (free, crowded) =
+            (of_loop(&body, &[]), by(&body, &[], Walks { crowded: true, ..Walks::default() }));
+        assert!(cycles(&free) < 3.0, "{free:?}");
+        assert!((cycles(&crowded) - 8.0).abs() < 0.1, "{crowded:?}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::whole::TRUST;
 use crate::skid::guesses::Guesses;
 use crate::skid::pace::Paces;
 use crate::skid::region::Block;
-use crate::skid::schedule::{schedule, stalls};
+use crate::skid::schedule::{Walks, schedule, stalls};
 use crate::skid::{Holds, Model, Rates};
 
 /// Turns at most. Six instead of three gain .002 of block distance, eight .001 more; twelve or eighteen nothing.
@@ -47,9 +47,11 @@ pub struct Sought {
 /// Half of them take paces to differ by number: block distance of argmin .0501 → .0489 over 44 recordings, .0558 → .0545 over 37
 /// others, .0274 → .0256 over five programs, .1232 → .1231 over 17 of libraries.
 pub fn timed(model: &mut Model, start: &[f64], rates: &Rates, sought: Sought) -> Option<Vec<f64>> {
+    let shape = model.reporting.shape;
     let search = |seed| {
         model.paces = paces(seed);
-        Some((search(model, start.to_vec(), rates, sought.belief, seed)?, model.ideal.clone()))
+        let walks = Walks { shape, crowded: crowded(seed), seed };
+        Some((search(model, start.to_vec(), rates, sought.belief, walks)?, model.ideal.clone()))
     };
     let mut found = (0..sought.searches).filter_map(search).collect::<Vec<_>>().into_iter();
     model.paces = Paces::default();
@@ -67,22 +69,32 @@ fn paces(seed: u64) -> Paces {
     if seed.is_multiple_of(2) { Paces::Alike } else { Paces::ByNumber }
 }
 
+/// Whether that search has instructions compete for units: two do and two do not.
+fn crowded(seed: u64) -> bool {
+    seed / 2 % 2 == 1
+}
+
 /// Makes the `mean` of `count` one that `another` counts in.
 fn approach(mean: &mut [f64], another: &[f64], count: usize) {
     mean.iter_mut().zip(another).for_each(|(mean, one)| *mean += (one - *mean) / (count + 1) as f64);
 }
 
-/// One such search, with the walks of `seed`.
-fn search(model: &mut Model, start: Vec<f64>, rates: &Rates, belief: Belief, seed: u64) -> Option<Vec<f64>> {
-    let shape = model.reporting.shape;
+/// One such search, by schedules of these `walks`.
+fn search(
+    model: &mut Model,
+    start: Vec<f64>,
+    rates: &Rates,
+    belief: Belief,
+    walks: Walks,
+) -> Option<Vec<f64>> {
     let mut guesses = Guesses::new(&model.region);
-    let mut ideal = schedule(&model.region, rates, &guesses, &[], shape, seed);
+    let mut ideal = schedule(&model.region, rates, &guesses, &[], walks);
     model.ideal.clone_from(&ideal.cycles);
     let (mut z, mut rates) = settle(model, start, belief, STEPS)?;
     for turn in 1..TURNS {
         let holds = Holds::measure(&model.region, &rates, model.time.as_ref(), model.reporting);
         guesses.learn(&model.region, &rates, &ideal, &holds.mean);
-        ideal = schedule(&model.region, &rates, &guesses, &stalls(model, &holds), shape, seed);
+        ideal = schedule(&model.region, &rates, &guesses, &stalls(model, &holds), walks);
         let blended =
             model.ideal.iter().zip(&ideal.cycles).map(|(before, now)| KEPT * before + (1.0 - KEPT) * now);
         model.ideal = blended.collect();

@@ -75,6 +75,34 @@ fn kinds_follow_the_mnemonic() {
 }
 
 #[test]
+fn what_is_overwritten_is_not_needed() {
+    let general = |numbers: &[u8]| {
+        numbers.iter().map(|&n| Registers::general(n)).fold(Registers::default(), Registers::or)
+    };
+    let vector = |n| Registers::vector(n);
+    assert_eq!(long(&[0x6b, 0xce, 0x07]).reads, general(&[6]), "imul $7,%esi,%ecx");
+    assert_eq!(long(&[0x0f, 0xaf, 0xce]).reads, general(&[6, 1]), "imul %esi,%ecx");
+    assert_eq!(long(&[0x8b, 0x04, 0x90]).reads, general(&[0, 2]), "mov (%rax,%rdx,4),%eax");
+    assert_eq!(long(&[0xf3, 0x0f, 0xbc, 0xc6]).reads, general(&[6]), "tzcnt %esi,%eax");
+    assert_eq!(long(&[0x66, 0x0f, 0xd7, 0xc1]).reads, vector(1), "pmovmskb %xmm1,%eax");
+    assert_eq!(long(&[0x66, 0x0f, 0x70, 0xc1, 0xee]).reads, vector(1), "pshufd $0xee,%xmm1,%xmm0");
+    assert_eq!(long(&[0xf2, 0x0f, 0x2c, 0xc1]).reads, vector(1), "cvttsd2si %xmm1,%eax");
+    assert_eq!(long(&[0xf2, 0x0f, 0x10, 0x06]).reads, general(&[6]), "movsd (%rsi),%xmm0");
+}
+
+#[test]
+fn what_may_stay_or_stays_in_part_is_needed() {
+    let (ecx, edx) = (Registers::general(1), Registers::general(2));
+    assert_eq!(long(&[0x0f, 0x4c, 0xd1]).reads, ecx.or(edx).or(Registers::FLAGS), "cmovl %ecx,%edx");
+    assert_eq!(long(&[0x0f, 0x4c, 0x11]).reads, ecx.or(edx).or(Registers::FLAGS), "cmovl (%rcx),%edx");
+    let both = Registers::vector(0).or(Registers::vector(1));
+    assert_eq!(long(&[0xf2, 0x0f, 0x10, 0xc1]).reads, both, "movsd %xmm1,%xmm0");
+    assert_eq!(long(&[0x0f, 0x16, 0x01]).reads, ecx.or(Registers::vector(0)), "movhps (%rcx),%xmm0");
+    let store = long(&[0x0f, 0x17, 0x01]); // movhps %xmm0,(%rcx)
+    assert!(store.stores && !store.loads);
+}
+
+#[test]
 fn bytes_that_are_no_instruction_decode_to_nothing() {
     assert!(decode(Bitness::Bits64, 0, &[0x06]).is_none());
     assert!(decode(Bitness::Bits64, 0, &[]).is_none());
