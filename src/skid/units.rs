@@ -12,7 +12,7 @@ use crate::code::Kind;
 
 /// Cycles for which it is remembered what is taken: instructions in flight are not further apart, but behind a long stall, where
 /// few compete.
-const REMEMBERED: usize = 1024;
+const REMEMBERED: usize = 256;
 
 /// The units of a core.
 #[derive(Clone, Debug)]

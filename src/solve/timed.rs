@@ -45,7 +45,9 @@ pub struct Sought {
 /// recordings, most of it in seven of them), so what is told is the mean over some searches.
 ///
 /// Half of them take paces to differ by number: block distance of argmin .0501 → .0489 over 44 recordings, .0558 → .0545 over 37
-/// others, .0274 → .0256 over five programs, .1232 → .1231 over 17 of libraries.
+/// others, .0274 → .0256 over five programs, .1232 → .1231 over 17 of libraries. Half of these, and half of the others, have
+/// instructions compete for units: the mean of two answers without and two with is .0483, .0462 and .0251 off where they are .0480,
+/// .0485 and .0253 without, and .0492, .0453 and .0260 with.
 pub fn timed(model: &mut Model, start: &[f64], rates: &Rates, sought: Sought) -> Option<Vec<f64>> {
     let shape = model.reporting.shape;
     let search = |seed| {
