@@ -2,18 +2,17 @@
 //!
 //! In: the instructions of a region, one after the other, and for how long each stalls. Out: the cycles for which each is
 //! waited for. An instruction starts when its operands are there, any number of them at once or as many as there are units
-//! ([`units`](super::units)); so many are fetched in a cycle, so many are in flight, and so many retire, in order. Loads find their data in the first cache, or in the store that wrote
-//! it there. On cores that issue in order an instruction starts only when all before it have, and leaves with that; one access
-//! to memory starts in a cycle. A wrong guess empties it from when the branch is decided, not from when that leaves. It knows no
-//! caches or predictors: what misses comes as a stall, and it is told which guesses are wrong.
+//! ([`units`](super::units)); so many are fetched in a cycle, so many are in flight, and so many retire, in order. Loads find their
+//! data in the first cache, or in the store that wrote it there. On cores that issue in order an instruction starts only when all
+//! before it have, and leaves with that; one access to memory starts in a cycle. A wrong guess empties it from when the branch is
+//! decided, not from when that leaves. It knows no caches or predictors: what misses comes as a stall, and it is told which
+//! guesses are wrong.
 
 use std::collections::VecDeque;
 
-use super::classes::LOAD;
 use super::places::{Place, Places};
 use super::region::Node;
-use super::units::Units;
-use crate::code::Kind;
+use super::units::{Units, latency};
 
 /// What tells processors apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,14 +172,5 @@ impl Core {
             }
             self.stores.push_back((place, end));
         }
-    }
-}
-
-/// Cycles from `node`'s operands to its results.
-pub(super) fn latency(node: &Node) -> u64 {
-    match node.kind {
-        Kind::Nop | Kind::Jump => 0,
-        Kind::Move if node.loads => LOAD as u64,
-        _ => node.latency as u64,
     }
 }

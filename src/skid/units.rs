@@ -1,12 +1,10 @@
 //! Units that instructions in flight compete for.
 //!
-//! In: an instruction and when its operands are there. Out: when its results are. Every core has few units for some kinds of work
-//! and is said to have enough for others; how many of each differs from core to core, and these are what most of 2010–2025 have that
-//! retire so many in a cycle (uops.info, port usage of Haswell to Golden Cove, Zen 2 to Zen 5). A division keeps its unit for two
-//! thirds of its time. It knows no queues, and no unit that is only for some of a kind.
+//! In: an instruction and when its operands are there. Out: when its results are. How many units of a kind there are differs from core
+//! to core; these are about what those of 2010–2025 have that retire so many instructions in a cycle (uops.info). A division keeps
+//! its unit for two thirds of its time. It knows no queues, and no unit that does only some work of a kind.
 
 use super::classes::LOAD;
-use super::core::latency;
 use super::region::Node;
 use crate::code::Kind;
 
@@ -94,6 +92,15 @@ impl Units {
             _ => self.integers.take(at) + own,
         };
         if node.stores { self.stores.take(end) } else { end }
+    }
+}
+
+/// Cycles from `node`'s operands to its results.
+pub fn latency(node: &Node) -> u64 {
+    match node.kind {
+        Kind::Nop | Kind::Jump => 0,
+        Kind::Move if node.loads => LOAD as u64,
+        _ => node.latency as u64,
     }
 }
 
