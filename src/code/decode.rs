@@ -66,7 +66,9 @@ macro_rules! adapter {
                 if overwrites(&mnemonic, operands.len(), in_memory(1), in_memory(0)) {
                     access.overwrite(&operands, end);
                 } else if mnemonic.starts_with("cmov") {
-                    access.reads = access.reads.or(needed(&operands[0], end).unwrap_or_default());
+                    // the decoder does not say that it may keep what was there
+                    let kept = operands.first().and_then(|to| needed(to, end));
+                    access.reads = access.reads.or(kept.unwrap_or_default());
                 }
                 let flow = flow(&mnemonic, raw.opcode().is_jcc(), &operands, end);
                 // an exchange with memory locks without being told to
@@ -324,7 +326,7 @@ macro_rules! adapter {
             }
 
             impl Access {
-                /// The decoder says that a `mov` reads what it overwrites, and not that a `cmov` may keep what was there.
+                /// The decoder says that a `mov` reads what it overwrites.
                 fn overwrite(&mut self, operands: &[Operand], end: u64) {
                     match operands {
                         [to, ..] if to.is_memory() => self.loads = false,
