@@ -93,7 +93,7 @@ impl Slot {
 }
 
 impl Core {
-    /// A core at rest; whether its instructions compete for units says `crowded`.
+    /// A core at rest; `crowded` says whether its instructions compete for units, where they may pass each other.
     pub fn new(shape: Shape, crowded: bool) -> Core {
         let slot = Slot { width: shape.width, cycle: 0, taken: 0 };
         Core {
@@ -104,7 +104,7 @@ impl Core {
             retired: VecDeque::new(),
             fetched: slot,
             left: slot,
-            units: crowded.then(|| Units::of(shape.width)),
+            units: (crowded && !shape.in_order).then(|| Units::of(shape.width)),
             accessed: 0,
             decided: 0,
             refilled: 0,

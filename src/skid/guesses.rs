@@ -34,7 +34,9 @@ const START: f64 = 1.0;
 const FORESEEN: f64 = 0.35;
 /// What is guessed wrong of the executions that do not go the usual way of many, before anything is seen; .3 and .8 are .001 worse.
 const START_OF_MANY: f64 = 0.5;
-/// … and at most. Predictors that learn from what goes by chance are wrong more often than if they always guessed the usual way.
+/// … and at most. Predictors that learn from what goes by chance are wrong more often than if they always guessed the usual way. When
+/// choices of two ways were taken like these, 1, 1.5 and 2 gave .0509, .0495 and .0509 over 44 recordings, .0615, .0583 and
+/// .0602 over 28 others.
 const MOST_OF_MANY: f64 = 1.5;
 /// … and how many times that changes at most in one turn.
 const FASTEST: f64 = 4.0;
@@ -93,13 +95,12 @@ fn unexpected(ways: &[f64], p: f64) -> f64 {
 
 /// How many times that is guessed wrong where the share that is is 1.
 fn scale(ways: &[f64]) -> f64 {
+    if ways.len() == 2 {
+        return 1.0;
+    }
     let rarer = 1.0 - ways.iter().copied().fold(0.0, f64::max);
     let spread = 1.0 - squares(ways);
-    match ways.len() {
-        2 => 1.0,
-        _ if spread > 0.0 => rarer / spread,
-        _ => 0.0,
-    }
+    if spread > 0.0 { rarer / spread } else { 0.0 }
 }
 
 fn squares(ways: &[f64]) -> f64 {
