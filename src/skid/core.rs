@@ -27,6 +27,11 @@ impl Shape {
     /// Atoms before Silvermont, Pentiums and Knights Corner.
     pub const IN_ORDER: Shape = Shape { in_order: true, width: 2 };
 
+    /// Cycles from where a branch is decided to the first fetch of the way that was not expected.
+    pub fn refill(self) -> u64 {
+        if self.in_order { REFILL_IN_ORDER } else { REFILL }
+    }
+
     /// Others that issue in the same way: the wider ones since (Ice Lake, Golden Cove, Zen 5), or one at a time.
     pub fn others(self) -> impl Iterator<Item = Shape> {
         let widths: &[u32] = if self.in_order { &[1, 2] } else { &[4, 6, 8] };
@@ -156,7 +161,7 @@ impl Core {
 
     /// The last instruction went a way that was not expected: the next one has yet to be fetched when that is decided.
     pub fn refill(&mut self) {
-        self.refilled = self.decided + if self.shape.in_order { REFILL_IN_ORDER } else { REFILL };
+        self.refilled = self.decided + self.shape.refill();
     }
 
     /// Has `node`'s results, in registers and at `place`, there at `end`.

@@ -7,6 +7,9 @@
 //! waited for at the first instruction of the right way, and what shows is that chains of operations behind it begin anew. So
 //! they can't be read off the waits there alone, and where these are hidden, what was thought of them before stays.
 //!
+//! What is learnt here is for the schedule; whether a flow agrees with what is waited is judged with that share left open
+//! ([`choices`](super::choices)).
+//!
 //! It knows no predictor, but that a counter of two bits (Smith, "A study of branch prediction strategies", 1981) goes by the usual
 //! way: where a choice of two ways goes by chance, the rarer one is hardly ever expected and the usual one nearly always. And choices
 //! are foreseen or not. Of the wrong guesses at 2,594 choices of two ways on the simulator's out-of-order cores, recordings
@@ -57,6 +60,16 @@ impl Guesses {
         Guesses(region.decisions.iter().map(start).collect())
     }
 
+    #[cfg(test)]
+    pub(super) fn of(region: &Region, share: f64) -> Guesses {
+        Guesses(vec![share; region.decisions.len()])
+    }
+
+    /// What is guessed wrong at each decision, of what would be by a counter of two bits or if the usual way were always guessed.
+    pub fn shares(&self) -> &[f64] {
+        &self.0
+    }
+
     /// For each arm, the probability that it was not expected when it was taken.
     pub fn risks(&self, region: &Region, rates: &Rates) -> Vec<f64> {
         let mut risks = vec![0.0; region.arms.len()];
@@ -86,7 +99,7 @@ impl Guesses {
 
 /// How far a way that is taken with probability `p`, one of `ways`, is not expected: of two, by a counter of two bits that goes to and
 /// fro between its inner states.
-fn unexpected(ways: &[f64], p: f64) -> f64 {
+pub(super) fn unexpected(ways: &[f64], p: f64) -> f64 {
     match ways.len() {
         2 => 1.0 - p * p / squares(ways).max(f64::MIN_POSITIVE),
         _ => 1.0 - p,

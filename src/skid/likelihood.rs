@@ -1,5 +1,6 @@
 //! How likely the observed samples are: a quasi-Poisson likelihood of the reports the kernel expects.
 
+use super::choices::Choices;
 use super::circulation::{Circulation, Rates};
 use super::distribution::Skid;
 use super::hold::{Holds, Reporting, TimeSamples};
@@ -59,6 +60,8 @@ pub struct Model {
     pub ideal: Vec<f64>,
     /// How far its pace is taken to differ from that.
     pub paces: Paces,
+    /// What is waited for behind choices of two ways, where they are judged by that.
+    pub choices: Option<Choices>,
     /// Functions of which callchains tell who calls them.
     pub shared: Vec<Shared>,
 }
@@ -96,13 +99,15 @@ impl Model {
     }
 
     /// What time has against `rates` if so many cycles were `waited` for each node, as residuals: waits beyond their limits, then
-    /// blocks whose pace is unlike the usual; none where no time was observed.
+    /// blocks whose pace is unlike the usual, then waits behind choices; none where no time was observed.
     pub fn timing(&self, rates: &Rates, waited: &[f64]) -> Vec<f64> {
         let Some(time) = &self.time else { return Vec::new() };
         let width = self.reporting.shape.width;
         let mut residuals = limits::residuals(&self.region, rates, waited, time.period, width);
         let (region, ideal, period) = (&self.region, &self.ideal, time.period);
-        residuals.extend(Seen { region, ideal, rates, waited, period }.residuals(self.paces, width));
+        let seen = Seen { region, ideal, rates, waited, period };
+        residuals.extend(seen.residuals(self.paces, width));
+        residuals.extend(self.choices.iter().flat_map(|choices| choices.residuals(&seen)));
         residuals
     }
 

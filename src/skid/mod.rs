@@ -12,6 +12,7 @@ pub mod assemble;
 pub mod border;
 pub mod calibration;
 pub mod causes;
+pub mod choices;
 pub mod circulation;
 pub mod classes;
 mod components;

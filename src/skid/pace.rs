@@ -101,7 +101,7 @@ impl Kin {
     }
 }
 
-/// What paces are made from.
+/// What is judged.
 pub struct Seen<'a> {
     /// The code.
     pub region: &'a Region,

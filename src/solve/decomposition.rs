@@ -159,6 +159,7 @@ mod tests {
             reporting: crate::skid::hold::Reporting { late: true, ..Default::default() },
             ideal: vec![0.25; 60],
             paces: Default::default(),
+            choices: None,
             shared: Vec::new(),
         };
         model.events[0].weight[32] = 2.0;
