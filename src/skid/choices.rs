@@ -10,11 +10,13 @@
 //! the true waits in place of what the schedule has, block distance would be .0314 over the 44 and .0270 over the 37, by argmin, where
 //! it is .0427 and .0357 without what is here: half of what time has to say stands at these instructions.
 
+use std::sync::LazyLock;
+
 use super::core::Shape;
 use super::guesses::{Guesses, unexpected};
-use super::pace::Seen;
+use super::pace::{Kin, Seen};
 use super::region::{Decision, Region};
-use super::schedule::Schedule;
+use super::schedule::{Schedule, approach};
 
 /// Cycles of each run that the leader of a retirement group may hide, or that more may wait.
 const HIDDEN: f64 = 1.0;
@@ -23,14 +25,9 @@ const SETTLED: f64 = 20.0;
 /// What weighs less is not judged.
 const LEAST_WEIGHT: f64 = 0.02;
 
-/// How waits differ from what is expected: standard deviation of their logarithm, degrees of freedom of Student's t.
-struct Kin {
-    spread: f64,
-    freedom: f64,
-}
-
-const PLAIN: Kin = Kin { spread: 0.28, freedom: 3.0 };
-const LOADS: Kin = Kin { spread: 0.4, freedom: 1.5 };
+/// How waits differ from what is expected.
+const PLAIN: Kin = Kin { spread: 0.28, freedom: 3.0, quick: 3.0 };
+const LOADS: Kin = Kin { spread: 0.4, freedom: 1.5, quick: 1.5 };
 
 /// Of 1,421 choices that go their rarer way once in a hundred times or more, half are guessed wrong .8 to 1.2 times as often as by a
 /// counter of two bits, an eighth less than .03 times, the others evenly in between: standard deviations around 1 …
@@ -43,20 +40,29 @@ const HALF: f64 = 0.5;
 const KNOWN: f64 = 1.8;
 /// Shares that are looked at, and steps of the search between them (Kiefer, "Sequential minimax search for a maximum", 1953).
 const SHARES: [f64; 12] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1];
-const STEPS: usize = 8;
+const STEPS: usize = 7;
 const GOLDEN: f64 = 0.618_034;
+/// How unlikely each of these is.
+static DOUBTS: LazyLock<[f64; SHARES.len()]> = LazyLock::new(|| SHARES.map(doubt));
 
 /// What is waited for behind choices of two ways.
 #[derive(Clone, Debug)]
 pub struct Choices {
+    /// What should be.
+    pub expected: Expected,
+    /// Ways of choices that lead to each block: the decision, the arm.
+    into: Vec<Vec<(usize, usize)>>,
+}
+
+/// What a schedule waits for.
+#[derive(Clone, Debug)]
+pub struct Expected {
     /// Cycles for each node behind a right guess …
     right: Vec<f64>,
     /// … and what a wrong one adds.
     wrong: Vec<f64>,
-    /// What is guessed wrong at each decision, as it was thought last.
+    /// What is guessed wrong at each decision.
     shares: Vec<f64>,
-    /// Ways of choices that lead to each block: the decision, the arm.
-    into: Vec<Vec<(usize, usize)>>,
 }
 
 /// The first instruction of a way.
@@ -72,12 +78,30 @@ struct First {
     kin: &'static Kin,
 }
 
-impl Choices {
-    /// Those of `region` under a `schedule` that was made with these `guesses`, on a core of this `shape`.
-    pub fn new(region: &Region, schedule: &Schedule, guesses: &Guesses, shape: Shape) -> Choices {
+impl Expected {
+    /// Under a `schedule` that was made with these `guesses`, on a core of this `shape`.
+    pub fn new(schedule: &Schedule, guesses: &Guesses, shape: Shape) -> Expected {
         let (refills, refill) = (schedule.refills.iter(), shape.refill() as f64);
         let right =
             schedule.cycles.iter().zip(refills.clone()).map(|(c, r)| (c - r.share * r.cycles).max(0.0));
+        Expected {
+            right: right.collect(),
+            wrong: refills.map(|r| if r.share > 0.0 { r.cycles } else { refill }).collect(),
+            shares: guesses.shares().to_vec(),
+        }
+    }
+
+    /// Makes it come nearer to `other` of the same code, by this `part` of the way.
+    pub fn approach(&mut self, other: &Expected, part: f64) {
+        approach(&mut self.right, &other.right, part);
+        approach(&mut self.wrong, &other.wrong, part);
+        approach(&mut self.shares, &other.shares, part);
+    }
+}
+
+impl Choices {
+    /// Those of `region`.
+    pub fn new(region: &Region, expected: Expected) -> Choices {
         let mut into = vec![Vec::new(); region.blocks.len()];
         for (ix, decision) in region.decisions.iter().enumerate().filter(|(_, d)| judged(region, d)) {
             for arm in decision.arms.clone() {
@@ -86,24 +110,7 @@ impl Choices {
                 }
             }
         }
-        Choices {
-            right: right.collect(),
-            wrong: refills.map(|r| if r.share > 0.0 { r.cycles } else { refill }).collect(),
-            shares: guesses.shares().to_vec(),
-            into,
-        }
-    }
-
-    /// Makes them come nearer to `others` of the same code, by this `part` of the way.
-    pub fn approach(&mut self, others: &Choices, part: f64) {
-        let pairs = [
-            (&mut self.right, &others.right),
-            (&mut self.wrong, &others.wrong),
-            (&mut self.shares, &others.shares),
-        ];
-        for (own, other) in pairs {
-            own.iter_mut().zip(other).for_each(|(own, other)| *own += part * (other - *own));
-        }
+        Choices { expected, into }
     }
 
     /// For each choice of two ways, by how much what was `seen` behind either is unlike what is expected, and how unlikely the share
@@ -118,18 +125,15 @@ impl Choices {
         if firsts.iter().flatten().all(|first| first.weight < LEAST_WEIGHT) {
             return [0.0; 3];
         }
-        let cost = |share: f64| {
-            firsts.iter().flatten().map(|first| first.residual(share).powi(2)).sum::<f64>()
-                + doubt(share).powi(2)
-        };
-        let share = least(cost);
+        let share = likeliest(|share| firsts.iter().flatten().map(|first| first.deviance(share)).sum());
         let [one, other] = firsts.map(|first| first.map_or(0.0, |first| first.residual(share)));
-        [one, other, doubt(share)]
+        [one, other, doubt(share).sqrt()]
     }
 
     /// The first instruction of the way by `arm`, if it stands behind choices.
     fn first(&self, seen: &Seen<'_>, decision: &Decision, arm: usize) -> Option<First> {
         let &Seen { region, rates, waited, period, .. } = seen;
+        let Expected { right, wrong, shares } = &self.expected;
         let to = region.arms[arm].to?;
         let node = region.blocks[to].nodes.start;
         if !region.nodes[node].chosen {
@@ -139,9 +143,9 @@ impl Choices {
             rates.taken(region, arm) * unexpected(&rates.arms[decision.arms.clone()], rates.arms[arm])
         };
         let others = self.into[to].iter().filter(|other| other.1 != arm);
-        let others = others.map(|&(d, arm)| surprises(&region.decisions[d], arm) * self.shares[d].min(1.0));
-        let right = rates.blocks[to] * self.right[node] + others.sum::<f64>() * self.wrong[node];
-        let wrong = surprises(decision, arm) * self.wrong[node];
+        let others = others.map(|&(d, arm)| surprises(&region.decisions[d], arm) * shares[d].min(1.0));
+        let right = rates.blocks[to] * right[node] + others.sum::<f64>() * wrong[node];
+        let wrong = surprises(decision, arm) * wrong[node];
         let samples = (waited[node] + right + wrong) / period;
         let own = (rates.taken(region, arm) / rates.blocks[to].max(f64::MIN_POSITIVE)).min(1.0);
         let hidden = HIDDEN * rates.blocks[to] + period;
@@ -156,11 +160,18 @@ impl Choices {
 }
 
 impl First {
+    /// Where this `share` of the guesses is wrong.
     fn residual(&self, share: f64) -> f64 {
-        let log = (self.waited / (self.right + share * self.wrong)).ln();
-        let Kin { spread, freedom } = *self.kin;
-        let tail = (freedom + 1.0) * ((log / spread).powi(2) / freedom).ln_1p();
-        log.signum() * (self.weight * tail).sqrt()
+        self.kin.residual(self.off(share), self.weight)
+    }
+
+    /// Its square.
+    fn deviance(&self, share: f64) -> f64 {
+        self.weight * self.kin.deviance(self.off(share))
+    }
+
+    fn off(&self, share: f64) -> f64 {
+        (self.waited / (self.right + share * self.wrong)).ln()
     }
 }
 
@@ -169,24 +180,32 @@ fn judged(region: &Region, decision: &Decision) -> bool {
     decision.arms.len() == 2 && region.nodes[region.arms[decision.arms.start].node].predicted
 }
 
-/// How unlikely it is that this `share` of the guesses is wrong, of what a counter of two bits would have: a residual ≥ 0.
+/// How unlikely it is that this `share` of the guesses is wrong, of what a counter of two bits would have: a deviance.
 fn doubt(share: f64) -> f64 {
     let near = |centre: f64, deviation: f64| (-0.5 * ((share - centre) / deviation).powi(2)).exp();
     let likely = near(1.0, UNFORESEEN).max(HALF * near(0.0, FORESEEN));
-    (2.0 * KNOWN * (1.0 - likely)).sqrt()
+    2.0 * KNOWN * (1.0 - likely)
 }
 
-/// The share of least `cost`.
-fn least(cost: impl Fn(f64) -> f64) -> f64 {
-    let costs = SHARES.map(&cost);
+/// The share of wrong guesses that is the likeliest where waits have such a `deviance` by it.
+fn likeliest(deviance: impl Fn(f64) -> f64) -> f64 {
+    let costs: [f64; SHARES.len()] = std::array::from_fn(|k| deviance(SHARES[k]) + DOUBTS[k]);
     let best = (0..SHARES.len()).fold(0, |best, k| if costs[k] < costs[best] { k } else { best });
     let (mut low, mut high) = (SHARES[best.saturating_sub(1)], SHARES[(best + 1).min(SHARES.len() - 1)]);
+    let cost = |share: f64| (share, deviance(share) + doubt(share));
+    let within = |low: f64, high: f64| low + GOLDEN * (high - low);
+    let (mut one, mut other) = (cost(within(high, low)), cost(within(low, high)));
     for _ in 0..STEPS {
-        let (a, b) = (high - GOLDEN * (high - low), low + GOLDEN * (high - low));
-        if cost(a) < cost(b) { high = b } else { low = a }
+        if one.1 < other.1 {
+            (high, other) = (other.0, one);
+            one = cost(within(high, low));
+        } else {
+            (low, one) = (one.0, other);
+            other = cost(within(low, high));
+        }
     }
-    let between = 0.5 * (low + high);
-    if cost(between) < costs[best] { between } else { SHARES[best] }
+    let found = if one.1 < other.1 { one } else { other };
+    if found.1 < costs[best] { found.0 } else { SHARES[best] }
 }
 
 #[cfg(test)]
@@ -216,7 +235,7 @@ mod tests {
         let waited: Vec<f64> =
             truth.iter().zip(&region.nodes).map(|(cycles, node)| cycles * there.blocks[node.block]).collect();
         let (ideal, guesses) = under(&here, 1.0);
-        let choices = Choices::new(&region, &ideal, &guesses, Shape::default());
+        let choices = Choices::new(&region, Expected::new(&ideal, &guesses, Shape::default()));
         let seen = Seen { region: &region, ideal: &[], rates: &here, waited: &waited, period: 100.0 };
         choices.residuals(&seen).iter().map(|r| 0.5 * r * r).sum()
     }
@@ -243,7 +262,7 @@ mod tests {
         let rates = flow(&region, 0.0);
         let guesses = Guesses::new(&region);
         let ideal = schedule(&region, &rates, &guesses, &[], Walks::default());
-        let choices = Choices::new(&region, &ideal, &guesses, Shape::default());
+        let choices = Choices::new(&region, Expected::new(&ideal, &guesses, Shape::default()));
         let waited = vec![0.0; region.nodes.len()];
         let seen = Seen { region: &region, ideal: &[], rates: &rates, waited: &waited, period: 1e9 };
         assert_eq!(choices.residuals(&seen), vec![0.0; 6]);
@@ -257,8 +276,8 @@ mod tests {
 
     #[test]
     fn shares_between_those_looked_at_are_found() {
-        let found = least(|share| (share - 0.734).powi(2));
+        let found = likeliest(|share| 1e4 * (share - 0.734).powi(2));
         assert!((found - 0.734).abs() < 0.01, "{found}");
-        assert_eq!(least(|share| share), 0.0);
+        assert_eq!(likeliest(|share| 1e4 * share), 0.0);
     }
 }

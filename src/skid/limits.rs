@@ -17,6 +17,7 @@
 //! (.0807 and .0814 against .0801); refills of 14 or 30 cycles (.0808 twice).
 
 use super::circulation::Rates;
+use super::pace::deviance;
 use super::region::{Block, Node, Region};
 use crate::code::Kind;
 
@@ -68,7 +69,7 @@ fn residual(times: f64, deviation: f64, samples: f64) -> f64 {
         return 0.0;
     }
     let units = times.ln() / (deviation * deviation + DISPERSION / samples).sqrt();
-    ((FREEDOM + 1.0) * (units * units / FREEDOM).ln_1p()).sqrt()
+    deviance(units, FREEDOM).sqrt()
 }
 
 /// Longest wait for `node` itself, cycles, and how far it is to be trusted. Cores that stop at the first use of what is not

@@ -19,13 +19,13 @@ use super::circulation::Rates;
 use super::region::Region;
 
 /// How instructions are judged that are judged together.
-struct Kin {
-    /// Standard deviation of the logarithm of a block's pace.
-    spread: f64,
+pub(super) struct Kin {
+    /// Standard deviation of the logarithm of what is seen over what is expected.
+    pub(super) spread: f64,
     /// Degrees of freedom of Student's t around the usual, of what is slower …
-    freedom: f64,
+    pub(super) freedom: f64,
     /// … and of what is quicker.
-    quick: f64,
+    pub(super) quick: f64,
 }
 
 /// How far the paces of plain instructions are taken to differ.
@@ -93,12 +93,21 @@ impl Paces {
 }
 
 impl Kin {
-    fn residual(&self, pace: &Pace, usual: f64) -> f64 {
-        let units = (pace.log - usual) / self.spread;
-        let freedom = if units < 0.0 { self.quick } else { self.freedom };
-        let tail = (freedom + 1.0) * (units * units / freedom).ln_1p();
-        units.signum() * (pace.weight * tail).sqrt()
+    /// The residual of what is this logarithm `off` what is expected, and known to a `weight` of 0 to 1.
+    pub(super) fn residual(&self, off: f64, weight: f64) -> f64 {
+        off.signum() * (weight * self.deviance(off)).sqrt()
     }
+
+    /// Its square, were it known to the full.
+    pub(super) fn deviance(&self, off: f64) -> f64 {
+        deviance(off / self.spread, if off < 0.0 { self.quick } else { self.freedom })
+    }
+}
+
+/// Deviance of Student's t at so many `units` of its spread, with so many degrees of `freedom`: half of it is the negative logarithm of
+/// the density over that at 0.
+pub(super) fn deviance(units: f64, freedom: f64) -> f64 {
+    (freedom + 1.0) * (units * units / freedom).ln_1p()
 }
 
 /// What is judged.
@@ -133,8 +142,9 @@ impl Seen<'_> {
         let (plain, loads): (Vec<Pace>, Vec<Pace>) =
             (0..self.region.blocks.len()).map(|b| self.paces(b)).unzip();
         let usual = usual(&plain);
-        let of_loads = loads.iter().map(|pace| LOADS.residual(pace, usual));
-        let of_plain = plain.iter().map(|pace| taken.of_plain(pace, width).residual(pace, usual));
+        let of = |kin: Kin, pace: &Pace| kin.residual(pace.log - usual, pace.weight);
+        let of_loads = loads.iter().map(|pace| of(LOADS, pace));
+        let of_plain = plain.iter().map(|pace| of(taken.of_plain(pace, width), pace));
         of_plain.chain(of_loads).collect()
     }
 

@@ -78,6 +78,11 @@ pub fn schedule(region: &Region, rates: &Rates, guesses: &Guesses, stalls: &[f64
     walker.means()
 }
 
+/// Makes `one` come nearer to `another`, by this `part` of the way.
+pub fn approach(one: &mut [f64], another: &[f64], part: f64) {
+    one.iter_mut().zip(another).for_each(|(one, another)| *one += part * (another - *one));
+}
+
 /// What loads are waited for beyond `model`'s ideal, of what `holds` the head.
 pub fn stalls(model: &Model, holds: &Holds) -> Vec<f64> {
     let beyond = |(i, node): (usize, &Node)| match node.loads || node.fed {

@@ -8,11 +8,11 @@ use super::conserve::{Belief, Conservation, ITERATIONS};
 use super::energy::{Energy, value};
 use super::levenberg::{Effort, descend};
 use super::whole::TRUST;
-use crate::skid::choices::Choices;
+use crate::skid::choices::{Choices, Expected};
 use crate::skid::guesses::Guesses;
 use crate::skid::pace::Paces;
 use crate::skid::region::Block;
-use crate::skid::schedule::{Walks, schedule, stalls};
+use crate::skid::schedule::{Walks, approach, schedule, stalls};
 use crate::skid::{Holds, Model, Rates};
 
 /// Turns at most. Six instead of three gain .002 of block distance, eight .001 more; twelve or eighteen nothing.
@@ -74,7 +74,7 @@ pub fn timed(model: &mut Model, start: &[f64], rates: &Rates, sought: Sought) ->
         approach(&mut z, &other, part);
         approach(&mut ideal, &schedule, part);
         if let (Some(choices), Some(judged)) = (&mut choices, &judged) {
-            choices.approach(judged, part);
+            choices.expected.approach(&judged.expected, part);
         }
     }
     (model.ideal, model.choices) = (ideal, choices);
@@ -91,11 +91,6 @@ fn crowded(seed: u64) -> bool {
     seed / 2 % 2 == 1
 }
 
-/// Makes `one` come nearer to `another`, by this `part` of the way.
-fn approach(one: &mut [f64], another: &[f64], part: f64) {
-    one.iter_mut().zip(another).for_each(|(one, another)| *one += part * (another - *one));
-}
-
 /// One such search, by schedules of these `walks`.
 fn search(
     model: &mut Model,
@@ -108,8 +103,9 @@ fn search(
     let mut guesses = Guesses::new(&model.region);
     let mut ideal = schedule(&model.region, rates, &guesses, &[], walks);
     model.ideal.clone_from(&ideal.cycles);
-    model.choices =
-        sought.judges_choices().then(|| Choices::new(&model.region, &ideal, &guesses, walks.shape));
+    model.choices = sought
+        .judges_choices()
+        .then(|| Choices::new(&model.region, Expected::new(&ideal, &guesses, walks.shape)));
     let (mut z, mut rates) = settle(model, start, belief, STEPS)?;
     for turn in 1..TURNS {
         let holds = Holds::measure(&model.region, &rates, model.time.as_ref(), model.reporting);
@@ -117,7 +113,7 @@ fn search(
         ideal = schedule(&model.region, &rates, &guesses, &stalls(model, &holds), walks);
         approach(&mut model.ideal, &ideal.cycles, LEARNT);
         if let Some(choices) = &mut model.choices {
-            choices.approach(&Choices::new(&model.region, &ideal, &guesses, walks.shape), LEARNT);
+            choices.expected.approach(&Expected::new(&ideal, &guesses, walks.shape), LEARNT);
         }
         let steps = if turn + 1 == TURNS { ITERATIONS } else { STEPS };
         let Some((next, moved)) = settle(model, z.clone(), belief, steps) else { break };
