@@ -83,6 +83,17 @@ impl Inst {
         self.follows_plainly(before) && copy && &*before.mnemonic == "mov" && changed
     }
 
+    /// Whether it gives one register the value of another and does nothing else.
+    pub fn copies(&self) -> bool {
+        let plain = ["mov", "movzx", "movaps", "movapd", "movups", "movupd", "movdqa", "movdqu"];
+        let m = self.mnemonic.strip_prefix('v').unwrap_or(&self.mnemonic);
+        let values = |set: Registers| set.without(Registers::FLAGS).numbers().count();
+        plain.contains(&m)
+            && !(self.loads || self.stores)
+            && values(self.reads) == 1
+            && values(self.writes) == 1
+    }
+
     /// It writes nothing but the upper half of a dividend, and needs nothing but the lower.
     fn widens(&self) -> bool {
         let [rax, rdx] = [0, 2].map(Registers::general);

@@ -103,7 +103,7 @@ pub fn model(
     let time = time.map(|t| TimeSamples { cycles: t.at(&region), period: t.period, exact: t.exact });
     let ideal = vec![1.0 / f64::from(reporting.shape.width); region.nodes.len()];
     let shared = shared(program, &region);
-    Model { region, events, time, reporting, ideal, paces: Paces::Alike, choices: None, shared }
+    Model { region, events, time, reporting, ideal, paces: Paces::Alike, choices: None, doubt: 1.0, shared }
 }
 
 /// Those of `functions` that sampled code calls which is not among them.

@@ -75,7 +75,7 @@ struct First {
     wrong: f64,
     /// How well that is known, 0 to 1.
     weight: f64,
-    kin: &'static Kin,
+    kin: Kin,
 }
 
 impl Expected {
@@ -132,7 +132,7 @@ impl Choices {
 
     /// The first instruction of the way by `arm`, if it stands behind choices.
     fn first(&self, seen: &Seen<'_>, decision: &Decision, arm: usize) -> Option<First> {
-        let &Seen { region, rates, waited, period, .. } = seen;
+        let &Seen { region, rates, waited, period, doubt, .. } = seen;
         let Expected { right, wrong, shares } = &self.expected;
         let to = region.arms[arm].to?;
         let node = region.blocks[to].nodes.start;
@@ -154,7 +154,7 @@ impl Choices {
             right: right + hidden,
             wrong,
             weight: own * samples / (samples + SETTLED),
-            kin: if region.nodes[node].loads { &LOADS } else { &PLAIN },
+            kin: if region.nodes[node].loads { LOADS } else { PLAIN }.doubted(doubt),
         })
     }
 }
@@ -236,7 +236,8 @@ mod tests {
             truth.iter().zip(&region.nodes).map(|(cycles, node)| cycles * there.blocks[node.block]).collect();
         let (ideal, guesses) = under(&here, 1.0);
         let choices = Choices::new(&region, Expected::new(&ideal, &guesses, Shape::default()));
-        let seen = Seen { region: &region, ideal: &[], rates: &here, waited: &waited, period: 100.0 };
+        let seen =
+            Seen { region: &region, ideal: &[], rates: &here, waited: &waited, period: 100.0, doubt: 1.0 };
         choices.residuals(&seen).iter().map(|r| 0.5 * r * r).sum()
     }
 
@@ -264,7 +265,8 @@ mod tests {
         let ideal = schedule(&region, &rates, &guesses, &[], Walks::default());
         let choices = Choices::new(&region, Expected::new(&ideal, &guesses, Shape::default()));
         let waited = vec![0.0; region.nodes.len()];
-        let seen = Seen { region: &region, ideal: &[], rates: &rates, waited: &waited, period: 1e9 };
+        let seen =
+            Seen { region: &region, ideal: &[], rates: &rates, waited: &waited, period: 1e9, doubt: 1.0 };
         assert_eq!(choices.residuals(&seen), vec![0.0; 6]);
     }
 

@@ -9,6 +9,9 @@ use super::sparse::{Factors, Pattern};
 /// Transfers are damped by so much, so that a loop without an exit has a solution.
 const DAMPING: f64 = 1.0 - 1e-6;
 
+/// Ways that run less often, of all instructions, have no part in a mean of flows.
+const NEVER: f64 = 1e-12;
+
 /// The flow equations of one region.
 #[derive(Clone, Debug)]
 pub struct Circulation {
@@ -164,6 +167,23 @@ pub fn probabilities(region: &Region, z: &Logits) -> Vec<f64> {
     arms
 }
 
+/// Parameters of the mean of the flows at `all`: each arm is as likely as it is taken in all of them together, and roots run at the
+/// geometric mean of their rates. Distances of flows add up over arms, so the mean is no further from the true flow than they are on
+/// average, which the flow at the mean of their parameters may be. `None` where one of them is no flow.
+pub fn mean(region: &Region, all: &[Vec<f64>]) -> Option<Vec<f64>> {
+    let circulation = Circulation::new(region);
+    let flows: Vec<Rates> = all.iter().map(|z| circulation.rates(region, z, 1.0)).collect::<Option<_>>()?;
+    let each = |k: usize| all.iter().map(|z| z[k]).sum::<f64>() / all.len() as f64;
+    let middle: Vec<f64> = (0..Circulation::parameters(region)).map(each).collect();
+    let otherwise = probabilities(region, &middle);
+    let taken =
+        |arm: usize| flows.iter().map(|flow| flow.taken(region, arm)).sum::<f64>() + NEVER * otherwise[arm];
+    let logits = region.decisions.iter().flat_map(|decision| {
+        decision.arms.clone().skip(1).map(|arm| (taken(arm) / taken(decision.arms.start)).ln())
+    });
+    Some(logits.chain(middle.iter().copied().skip(region.freedom())).collect())
+}
+
 fn sources(region: &Region, z: &Logits) -> Vec<f64> {
     let rates = &z[region.freedom()..];
     let mut sources = vec![0.0; region.blocks.len()];
@@ -260,5 +280,27 @@ mod tests {
                 assert!(pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-9 * (1.0 + a)), "{k} {step}");
             }
         }
+    }
+
+    #[test]
+    fn in_a_mean_of_flows_everything_runs_as_often_as_on_average() {
+        let region = region();
+        let circulation = Circulation::new(&region);
+        let all = [vec![-4.0, 2.0, 0.5, 1.0], vec![3.0, 1.0, 1.5, 1.0], vec![0.0, 3.0, -1.0, 1.0]];
+        let blocks = |z: &Vec<f64>| circulation.rates(&region, z, 30.0).expect("a flow").blocks;
+        let (found, of) = (blocks(&mean(&region, &all).expect("a mean")), all.each_ref().map(blocks));
+        for (b, found) in found.iter().enumerate() {
+            let average = of.iter().map(|blocks| blocks[b]).sum::<f64>() / 3.0;
+            assert!((found - average).abs() < 1e-4, "block {b}: {found} for {average}");
+        }
+    }
+
+    #[test]
+    fn ways_that_no_flow_takes_keep_what_was_thought_of_them() {
+        let region = region();
+        // the call, and with it the branch behind it, hardly runs beside the second root
+        let seldom = |logit: f64| vec![logit, logit, logit, 60.0];
+        let found = mean(&region, &[seldom(2.0), seldom(-1.0)]).expect("a mean");
+        assert!(found[..2].iter().all(|logit| (logit - 0.5).abs() < 0.1), "{found:?}");
     }
 }

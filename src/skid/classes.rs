@@ -61,6 +61,7 @@ impl Classes {
             stays: false,
             chosen: false,
             operands: Operands::of(inst),
+            copies: inst.copies(),
             transfers,
             predicted,
         }

@@ -46,6 +46,15 @@ impl Default for Shape {
     }
 }
 
+/// How it takes what cores take in unlike ways, where instructions may pass each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Manner {
+    /// Instructions compete for units.
+    pub crowded: bool,
+    /// Copies of registers take no time: they are given another name instead, on cores since 2012 (Ivy Bridge, Zen).
+    pub renames: bool,
+}
+
 /// Instructions in flight: 168 (Haswell: 192) to 224 on the cores of these years.
 const WINDOW: usize = 192;
 /// Stores that later loads may read.
@@ -67,6 +76,7 @@ pub struct Core {
     retired: VecDeque<u64>,
     fetched: Slot,
     left: Slot,
+    renames: bool,
     /// What instructions compete for, if they do.
     units: Option<Units>,
     /// When memory was last read or written.
@@ -98,8 +108,8 @@ impl Slot {
 }
 
 impl Core {
-    /// A core at rest; `crowded` says whether its instructions compete for units, where they may pass each other.
-    pub fn new(shape: Shape, crowded: bool) -> Core {
+    /// A core at rest.
+    pub fn new(shape: Shape, manner: Manner) -> Core {
         let slot = Slot { width: shape.width, cycle: 0, taken: 0 };
         Core {
             shape,
@@ -109,7 +119,8 @@ impl Core {
             retired: VecDeque::new(),
             fetched: slot,
             left: slot,
-            units: (crowded && !shape.in_order).then(|| Units::of(shape.width)),
+            renames: manner.renames,
+            units: (manner.crowded && !shape.in_order).then(|| Units::of(shape.width)),
             accessed: 0,
             decided: 0,
             refilled: 0,
@@ -127,6 +138,7 @@ impl Core {
             self.fetched.pass(self.refilled.max(full.unwrap_or(0)));
             let start = self.operands(node, place, self.fetched.cycle + 1);
             let end = match &mut self.units {
+                _ if self.renames && node.copies => start,
                 Some(units) => units.run(node, start),
                 None => start + latency(node),
             };

@@ -62,6 +62,9 @@ pub struct Model {
     pub paces: Paces,
     /// What is waited for behind choices of two ways, where they are judged by that.
     pub choices: Option<Choices>,
+    /// How many times as far as usual waits and paces may be from what is expected, ≥ 1: a search that knows little yet does not
+    /// trust what it expects.
+    pub doubt: f64,
     /// Functions of which callchains tell who calls them.
     pub shared: Vec<Shared>,
 }
@@ -103,9 +106,9 @@ impl Model {
     pub fn timing(&self, rates: &Rates, waited: &[f64]) -> Vec<f64> {
         let Some(time) = &self.time else { return Vec::new() };
         let width = self.reporting.shape.width;
-        let mut residuals = limits::residuals(&self.region, rates, waited, time.period, width);
-        let (region, ideal, period) = (&self.region, &self.ideal, time.period);
-        let seen = Seen { region, ideal, rates, waited, period };
+        let (region, ideal, period, doubt) = (&self.region, &self.ideal, time.period, self.doubt);
+        let seen = Seen { region, ideal, rates, waited, period, doubt };
+        let mut residuals = limits::residuals(&seen, width);
         residuals.extend(seen.residuals(self.paces, width));
         residuals.extend(self.choices.iter().flat_map(|choices| choices.residuals(&seen)));
         residuals

@@ -17,7 +17,7 @@
 //! (.0807 and .0814 against .0801); refills of 14 or 30 cycles (.0808 twice).
 
 use super::circulation::Rates;
-use super::pace::deviance;
+use super::pace::{Seen, deviance};
 use super::region::{Block, Node, Region};
 use crate::code::Kind;
 
@@ -40,8 +40,9 @@ const HASTY: f64 = 0.25;
 const HALF: f64 = 0.5;
 
 /// For each node, by how much its wait exceeds what it can be, then for each block, by how much its time falls short of what a core
-/// `width` wide takes, as residuals ≥ 0. `waited` has the cycles waited for each node, `period` is that of the samples of time.
-pub fn residuals(region: &Region, rates: &Rates, waited: &[f64], period: f64, width: u32) -> Vec<f64> {
+/// `width` wide takes, as residuals ≥ 0.
+pub fn residuals(seen: &Seen<'_>, width: u32) -> Vec<f64> {
+    let &Seen { region, rates, waited, period, doubt, .. } = seen;
     let refills = refills(region, rates);
     let slow = |(i, waited): (usize, &f64)| {
         let node = &region.nodes[i];
@@ -51,13 +52,13 @@ pub fn residuals(region: &Region, rates: &Rates, waited: &[f64], period: f64, wi
             most += refills[node.block];
         }
         let samples = waited / period + 1.0;
-        residual(samples / (most / period + 1.0), deviation, samples)
+        residual(samples / (most / period + 1.0), doubt * deviation, samples)
     };
     let hasty = |(b, block): (usize, &Block)| {
         let cycles = block.nodes.len() / width as usize;
         let least = cycles as f64 * rates.blocks[b] / period + 1.0;
         let samples = waited[block.nodes.clone()].iter().sum::<f64>() / period + 1.0;
-        HALF * residual(least / samples, HASTY, least)
+        HALF * residual(least / samples, doubt * HASTY, least)
     };
     let slow = waited.iter().enumerate().map(slow);
     slow.chain(region.blocks.iter().enumerate().map(hasty)).collect()
@@ -107,7 +108,9 @@ mod tests {
         let total = |cycles: f64, width: u32| {
             let each = |n: &Node| cycles * rates.blocks[n.block];
             let waited: Vec<f64> = model.region.nodes.iter().map(each).collect();
-            residuals(&model.region, &rates, &waited, rates.blocks[0] / 1e3, width).iter().sum::<f64>()
+            let (region, period) = (&model.region, rates.blocks[0] / 1e3);
+            let seen = Seen { region, ideal: &[], rates: &rates, waited: &waited, period, doubt: 1.0 };
+            residuals(&seen, width).iter().sum::<f64>()
         };
         assert_eq!(total(1.1, 2), 0.0);
         assert!(total(9.0, 2) > 1.0, "too long for what is quick");

@@ -19,6 +19,7 @@ use super::circulation::Rates;
 use super::region::Region;
 
 /// How instructions are judged that are judged together.
+#[derive(Clone, Copy)]
 pub(super) struct Kin {
     /// Standard deviation of the logarithm of what is seen over what is expected.
     pub(super) spread: f64,
@@ -93,6 +94,11 @@ impl Paces {
 }
 
 impl Kin {
+    /// The same so many `times` as far apart.
+    pub(super) fn doubted(self, times: f64) -> Kin {
+        Kin { spread: times * self.spread, ..self }
+    }
+
     /// The residual of what is this logarithm `off` what is expected, and known to a `weight` of 0 to 1.
     pub(super) fn residual(&self, off: f64, weight: f64) -> f64 {
         off.signum() * (weight * self.deviance(off)).sqrt()
@@ -122,6 +128,8 @@ pub struct Seen<'a> {
     pub waited: &'a [f64],
     /// Cycles that a sample of time stands for.
     pub period: f64,
+    /// How many times as far as usual anything may be from what is expected.
+    pub doubt: f64,
 }
 
 /// What some instructions of a block come to.
@@ -142,7 +150,7 @@ impl Seen<'_> {
         let (plain, loads): (Vec<Pace>, Vec<Pace>) =
             (0..self.region.blocks.len()).map(|b| self.paces(b)).unzip();
         let usual = usual(&plain);
-        let of = |kin: Kin, pace: &Pace| kin.residual(pace.log - usual, pace.weight);
+        let of = |kin: Kin, pace: &Pace| kin.doubted(self.doubt).residual(pace.log - usual, pace.weight);
         let of_loads = loads.iter().map(|pace| of(LOADS, pace));
         let of_plain = plain.iter().map(|pace| of(taken.of_plain(pace, width), pace));
         of_plain.chain(of_loads).collect()

@@ -39,6 +39,8 @@ pub struct Node {
     pub fed: bool,
     /// The values that it needs and makes.
     pub operands: Operands,
+    /// It copies a register.
+    pub copies: bool,
     /// It is a branch, call or return.
     pub transfers: bool,
     /// It is a transfer that may go more than one way.

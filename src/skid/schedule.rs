@@ -13,7 +13,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 use super::circulation::Rates;
-use super::core::{Core, Shape};
+use super::core::{Core, Manner, Shape};
 use super::guesses::Guesses;
 use super::hold::Holds;
 use super::likelihood::Model;
@@ -54,8 +54,8 @@ pub struct Refill {
 pub struct Walks {
     /// The core.
     pub shape: Shape,
-    /// Instructions compete for units; cores that issue in order have enough.
-    pub crowded: bool,
+    /// What of that is not known.
+    pub manner: Manner,
     /// Equal seeds walk equally.
     pub seed: u64,
 }
@@ -146,7 +146,7 @@ impl<'a> Walker<'a> {
 
     /// Walks from `block` for at most `most` instructions, the first `skip` of which do not count; how many it were.
     fn walk(&mut self, block: usize, skip: usize, most: usize) -> usize {
-        let mut core = Core::new(self.walks.shape, self.walks.crowded);
+        let mut core = Core::new(self.walks.shape, self.walks.manner);
         let mut at = self.region.blocks[block].nodes.start;
         let mut wrong = false;
         for walked in 0..most {
@@ -239,6 +239,10 @@ mod tests {
         schedule(&region, &rates, &Guesses::new(&region), stalls, walks).cycles
     }
 
+    fn taken(body: &[u8], manner: Manner) -> Vec<f64> {
+        by(body, &[], Walks { manner, ..Walks::default() })
+    }
+
     fn cycles(schedule: &[f64]) -> f64 {
         schedule[..schedule.len() - 1].iter().sum()
     }
@@ -262,10 +266,24 @@ mod tests {
     fn one_multiplication_starts_in_a_cycle_where_they_compete() {
         // imul $7,%esi,%ecx (eight times), which nothing waits for
         let body = [0x6b, 0xce, 0x07].repeat(8);
-        let (free, crowded) =
-            (of_loop(&body, &[]), by(&body, &[], Walks { crowded: true, ..Walks::default() }));
+        let crowded = taken(&body, Manner { crowded: true, ..Manner::default() });
+        let free = of_loop(&body, &[]);
         assert!(cycles(&free) < 3.0, "{free:?}");
         assert!((cycles(&crowded) - 8.0).abs() < 0.1, "{crowded:?}");
+    }
+
+    #[test]
+    fn copies_take_no_time_where_they_are_renamed() {
+        let renames = Manner { renames: true, crowded: true };
+        // mov %eax,%ecx; mov %ecx,%eax; add $1,%eax
+        let integers = [0x89, 0xc1, 0x89, 0xc8, 0x83, 0xc0, 0x01];
+        assert!((cycles(&of_loop(&integers, &[])) - 3.0).abs() < 0.1);
+        assert!((cycles(&taken(&integers, renames)) - 1.25).abs() < 0.3);
+        // movsbl %al,%eax; movsbl %al,%eax: these make another value of it
+        let widened = [0x0f, 0xbe, 0xc0].repeat(2);
+        assert!((cycles(&taken(&widened, renames)) - 2.0).abs() < 0.1);
+        // mov (%rsi),%rsi
+        assert!((cycles(&taken(&[0x48, 0x8b, 0x36], renames)) - 4.0).abs() < 0.1);
     }
 
     #[test]

@@ -160,6 +160,7 @@ mod tests {
             ideal: vec![0.25; 60],
             paces: Default::default(),
             choices: None,
+            doubt: 1.0,
             shared: Vec::new(),
         };
         model.events[0].weight[32] = 2.0;
