@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::answer::Evidence;
 use super::conserve::{Belief, Conservation, FLOW, TIMED, conserve, unsearched};
 use super::solver::Solver;
-use super::timed::{SEARCHES, Sought, strain, timed};
+use super::timed::{SEARCHES, strain, timed};
 use crate::code::{FunctionIx, Program};
 use crate::progress::{Progress, Stage, each};
 use crate::skid::assemble;
@@ -83,9 +83,7 @@ impl Group {
 
     /// Finds the flow that the samples and time agree on, from parameters `start`: the mean of so many `searches`.
     fn agree(&mut self, start: Vec<f64>, searches: u64) {
-        let rates = self.model.rates(&start);
-        let sought = Sought { belief: self.belief, searches };
-        self.timed = timed(&mut self.model, &start, rates.as_ref().unwrap_or(&self.rates), sought);
+        self.timed = timed(&mut self.model, &start, &self.rates, self.belief, searches);
     }
 
     /// How much time strains the code where it agrees with the samples best: half the sum of its squared residuals.
