@@ -92,10 +92,9 @@ impl Search {
         let from = |z: &Vec<f64>| descend(&self.energy(), z.clone(), Effort::thorough(STEPS));
         let own = from(&self.z).map_or(f64::INFINITY, |mode| mode.energy);
         let lowest = all.iter().filter_map(from).min_by(|a, b| a.energy.total_cmp(&b.energy));
-        if let Some(Mode { z, .. }) = lowest.filter(|mode| mode.energy < own - LEAST_GAIN) {
-            if self.goes_to(z).is_some() {
-                self.turn(TURNS..TURNS + MORE);
-            }
+        let gains = |mode: &Mode| mode.energy < own - LEAST_GAIN;
+        if lowest.filter(gains).and_then(|mode| self.goes_to(mode.z)).is_some() {
+            self.turn(TURNS..TURNS + MORE);
         }
         self
     }
