@@ -165,7 +165,29 @@ fn changed(model: &Model, from: &Rates, to: &Rates) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::skid::hold::Reporting;
+    use crate::skid::testing::skipping;
     use crate::solve::conserve::TIMED;
+
+    /// Where a search ends among instructions of which half of the runs of a loop skip two.
+    fn run() -> Search {
+        let model = skipping([1000.0, 500.0, 500.0, 1000.0, 1000.0, 1.0], true, Reporting::default());
+        let start = vec![0.0, 7.0];
+        let rates = model.rates(&start).expect("a flow");
+        let sought = Sought { belief: TIMED, careful: true };
+        Search::begin(model, start, &rates, sought, Walks::default()).expect("a flow").run()
+    }
+
+    #[test]
+    fn a_search_goes_on_from_anothers_flow_only_where_that_leads_lower() {
+        let (near, mut far) = (run(), run());
+        let (there, here) = (vec![40.0, 7.0], near.z.clone());
+        far.goes_to(there.clone()).expect("a flow");
+        let near = near.meet(&[there.clone(), here.clone()]);
+        assert_eq!(near.z, here);
+        let far = far.meet(&[there, here.clone()]);
+        assert!((far.z[0] - here[0]).abs() < 0.3, "{:?} {here:?}", far.z);
+    }
 
     #[test]
     fn what_is_expected_is_trusted_more_from_turn_to_turn() {
