@@ -287,6 +287,14 @@ mod tests {
     }
 
     #[test]
+    fn parts_that_fall_make_a_mean() {
+        let mut mean = vec![1.0, 4.0];
+        approach(&mut mean, &[2.0, 0.0], 1.0 / 2.0);
+        approach(&mut mean, &[6.0, 5.0], 1.0 / 3.0);
+        assert_eq!(mean, [3.0, 3.0]);
+    }
+
+    #[test]
     fn in_order_the_first_use_waits_and_two_leave_in_a_cycle() {
         // imul $7,%esi,%ecx; mov %eax,%edx; mov %ecx,%r8d; mov %eax,%edx
         let body = [0x6b, 0xce, 0x07, 0x89, 0xc2, 0x41, 0x89, 0xc8, 0x89, 0xc2];

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::conserve::{Belief, Conservation, ITERATIONS};
-use super::levenberg::{Effort, Mode, descend};
+use super::levenberg::{Effort, descend};
 use crate::skid::choices::{Choices, Expected};
 use crate::skid::guesses::Guesses;
 use crate::skid::region::Block;
@@ -90,10 +90,10 @@ impl Search {
     /// Goes on from that of the flows that `all` searches came to which leads lowest here, if its own does not.
     pub fn meet(mut self, all: &[Vec<f64>]) -> Search {
         let from = |z: &Vec<f64>| descend(&self.energy(), z.clone(), Effort::thorough(STEPS));
+        let others = all.iter().filter(|z| **z != self.z).filter_map(from);
+        let Some(lowest) = others.min_by(|a, b| a.energy.total_cmp(&b.energy)) else { return self };
         let own = from(&self.z).map_or(f64::INFINITY, |mode| mode.energy);
-        let lowest = all.iter().filter_map(from).min_by(|a, b| a.energy.total_cmp(&b.energy));
-        let gains = |mode: &Mode| mode.energy < own - LEAST_GAIN;
-        if lowest.filter(gains).and_then(|mode| self.goes_to(mode.z)).is_some() {
+        if lowest.energy < own - LEAST_GAIN && self.goes_to(lowest.z).is_some() {
             self.turn(TURNS..TURNS + MORE);
         }
         self

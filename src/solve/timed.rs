@@ -59,10 +59,7 @@ pub fn timed(
 /// The same searches, each gone on from another's flow where that leads lower: what one of them misses another may have found.
 fn meet(searches: Vec<Search>) -> Vec<Search> {
     let flows: Vec<Vec<f64>> = searches.iter().map(|search| search.z.clone()).collect();
-    searches
-        .into_par_iter()
-        .map(|search| if flows.len() > 1 { search.meet(&flows) } else { search })
-        .collect()
+    searches.into_par_iter().map(|search| search.meet(&flows)).collect()
 }
 
 /// Parameters at which all ways are as likely, and roots run as their samples say.
