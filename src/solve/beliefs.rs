@@ -12,9 +12,10 @@
 //! the flow chosen (.0582, .0296 and .0753), and a choice before them, for the file's skid as well (.0615, .0321 and .0757).
 //! The best of sixteen flows for each recording would be .0456, .0231 and .0614.
 
-use super::conserve::{BESIDES, Belief, FLOW, conserve};
+use super::conserve::{BESIDES, Belief, Conservation, FLOW, ITERATIONS, conserve};
 use super::energy::value;
 use super::group::Group;
+use super::levenberg::{Effort, descend};
 use super::posterior::{Posterior, Trust};
 use super::whole::TRUST;
 use crate::skid::Skid;
@@ -39,7 +40,7 @@ struct Candidate {
 pub fn choose(group: &Group, skid: &Skid) -> Option<(Vec<f64>, Belief)> {
     let plain = Trust { dispersion: 1.0, error: 0.0, ..TRUST };
     let mut posterior = Posterior::new(&group.model, group.start(), skid.clone(), plain);
-    let timed = judge(&mut posterior, group.timed.clone()?, group.belief)?;
+    let timed = judge(&mut posterior, lowest(group, group.timed.clone()?), group.belief)?;
     let besides: Vec<Candidate> =
         flows(group).filter_map(|(z, belief)| judge(&mut posterior, z, belief)).collect();
     let dispersion =
@@ -48,6 +49,15 @@ pub fn choose(group: &Group, skid: &Skid) -> Option<(Vec<f64>, Belief)> {
     let best = besides.into_iter().min_by(|a, b| energy(a).total_cmp(&energy(b)));
     let best = best.filter(|best| energy(&timed) - energy(best) > LEAST_GAIN)?;
     Some((best.z, best.belief))
+}
+
+/// Where the flow at `z` leads lowest. The flow that samples and time agree on is a mean of some, which none of them is in the way of
+/// time as little as it might be; those besides are not. Compared as it stands, it was left for one that is four times as far off in
+/// `hash-bursty-memory` of `benches/simulator`.
+fn lowest(group: &Group, z: Vec<f64>) -> Vec<f64> {
+    let free = group.model.region.freedom();
+    let (energy, _) = Conservation::new(&group.model, &z[..free], group.belief);
+    descend(&energy, z.clone(), Effort::thorough(ITERATIONS)).map_or(z, |mode| mode.z)
 }
 
 /// The flows that are looked at besides.
@@ -72,10 +82,12 @@ mod tests {
     use crate::skid::testing::skipping;
     use crate::solve::conserve::TIMED;
 
-    /// A loop around two instructions that half of its runs skip, and as many samples and cycles as instructions; what is
-    /// known of it before is that the share `skipped` skips them.
-    fn group(skipped: f64) -> Group {
-        let model = skipping([1000.0, 500.0, 500.0, 1000.0, 1000.0, 1.0], true, Reporting::default());
+    /// A loop around two instructions that half of its runs skip, and as many samples and cycles as instructions; the code
+    /// suggests the logit `suggested` of skipping them, and the flow that all is thought to agree on is the share `skipped`.
+    fn group(suggested: f64, skipped: f64) -> Group {
+        let mut model = skipping([1000.0, 500.0, 500.0, 1000.0, 1000.0, 1.0], true, Reporting::default());
+        let skips = model.region.decisions[0].arms.start + 1;
+        model.region.arms[skips].prior += suggested;
         let at = |p: f64| vec![(p / (1.0 - p)).ln(), 7.0];
         let (flow, timed) = (at(0.5), at(skipped));
         let rates = model.rates(&flow).expect("a flow");
@@ -84,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_flow_that_all_samples_speak_against_is_left() {
-        let group = group(0.9);
+        let group = group(15.0, 0.9);
         let (z, belief) = choose(&group, &Skid::fixed(1.0, 1.0, 1.0)).expect("another flow");
         assert_ne!(belief.name, TIMED.name);
         let rates = group.model.rates(&z).expect("a flow");
@@ -94,12 +106,17 @@ mod tests {
 
     #[test]
     fn a_flow_that_fits_stays() {
-        assert!(choose(&group(0.5), &Skid::fixed(1.0, 1.0, 1.0)).is_none());
+        assert!(choose(&group(0.0, 0.5), &Skid::fixed(1.0, 1.0, 1.0)).is_none());
+    }
+
+    #[test]
+    fn a_mean_of_flows_is_judged_by_where_it_leads() {
+        assert!(choose(&group(0.0, 0.7), &Skid::fixed(1.0, 1.0, 1.0)).is_none());
     }
 
     #[test]
     fn without_time_there_is_nothing_to_choose() {
-        let mut group = group(0.9);
+        let mut group = group(15.0, 0.9);
         group.timed = None;
         assert!(choose(&group, &Skid::fixed(1.0, 1.0, 1.0)).is_none());
     }
