@@ -75,12 +75,12 @@ impl Circulation {
         scaled(region, around.arms, around.blocks, total)
     }
 
-    /// The flow at `z`, scaled to one instruction, and how often each root then runs.
-    fn fed_by_roots(&self, region: &Region, z: &Logits) -> Option<(Rates, Vec<f64>)> {
+    /// The flow at `z`, scaled to `total` instructions, and how often each root then runs.
+    fn fed_by_roots(&self, region: &Region, z: &Logits, total: f64) -> Option<(Rates, Vec<f64>)> {
         let Around { arms, blocks, .. } = self.around(region, z);
-        let sum = instructions(region, &blocks);
-        let roots = (0..region.roots.len()).map(|root| root_rate(region, z, root) / sum).collect();
-        Some((scaled(region, arms, blocks, 1.0)?, roots))
+        let scale = total / instructions(region, &blocks);
+        let roots = (0..region.roots.len()).map(|root| scale * root_rate(region, z, root)).collect();
+        Some((scaled(region, arms, blocks, total)?, roots))
     }
 
     /// The flow at `z`.
@@ -180,16 +180,17 @@ pub fn probabilities(region: &Region, z: &Logits) -> Vec<f64> {
     arms
 }
 
-/// Parameters of the mean of the flows at `all`, each scaled to as many instructions: each arm is as likely as it is taken in all of
-/// them together, and each root runs as often as in all of them. Distances of flows add up over arms, so the mean is no further from
-/// the true flow than they are on average, which the flow at the mean of their parameters may be. (With roots at the geometric mean
-/// of their rates what calls itself ran as often as in none of them: `lex-shared-60` of `benches/simulator` .178 off by block, the
-/// flows .09 each.) `None` where one of them is no flow.
-pub fn mean(region: &Region, all: &[Vec<f64>]) -> Option<Vec<f64>> {
+/// Parameters of the mean of flows, each of which has a `share` in it and is scaled to as many instructions: each arm is as likely as it
+/// is taken in all of them together, and each root runs as often as in all of them. Distances of flows add up over arms, so the mean is
+/// no further from the true flow than they are on average, which the flow at the mean of their parameters may be. (With roots at the
+/// geometric mean of their rates what calls itself ran as often as in none of them: `lex-shared-60` of `benches/simulator` .178 off by
+/// block, the flows .09 each.) `None` where one of them is no flow.
+pub fn mean(region: &Region, shares: &[(f64, &Logits)]) -> Option<Vec<f64>> {
     let circulation = Circulation::new(region);
-    let flows: Vec<(Rates, Vec<f64>)> =
-        all.iter().map(|z| circulation.fed_by_roots(region, z)).collect::<Option<_>>()?;
-    let each = |k: usize| all.iter().map(|z| z[k]).sum::<f64>() / all.len() as f64;
+    let flow = |&(share, z): &(f64, &Logits)| circulation.fed_by_roots(region, z, share);
+    let flows: Vec<(Rates, Vec<f64>)> = shares.iter().map(flow).collect::<Option<_>>()?;
+    let all: f64 = shares.iter().map(|(share, _)| share).sum();
+    let each = |k: usize| shares.iter().map(|(share, z)| share * z[k]).sum::<f64>() / all;
     let middle: Vec<f64> = (0..Circulation::parameters(region)).map(each).collect();
     let otherwise = probabilities(region, &middle);
     let taken = |arm: usize| {
@@ -198,7 +199,9 @@ pub fn mean(region: &Region, all: &[Vec<f64>]) -> Option<Vec<f64>> {
     let logits = region.decisions.iter().flat_map(|decision| {
         decision.arms.clone().skip(1).map(|arm| (taken(arm) / taken(decision.arms.start)).ln())
     });
-    let run = |root: usize| flows.iter().map(|(_, roots)| roots[root]).sum::<f64>().max(NEVER);
+    let usual = |root: usize| root_rate(region, &middle, root);
+    let seldom = NEVER / (0..region.roots.len()).map(usual).sum::<f64>();
+    let run = |root: usize| flows.iter().map(|(_, roots)| roots[root]).sum::<f64>() + seldom * usual(root);
     let roots = (1..region.roots.len()).map(|root| (run(root) / run(0)).ln());
     Some(logits.chain(roots).collect())
 }
@@ -311,9 +314,11 @@ mod tests {
         let circulation = Circulation::new(&region);
         let all = [vec![-4.0, 2.0, 0.5, 1.0], vec![3.0, 1.0, 1.5, -3.0], vec![0.0, 3.0, -1.0, 6.0]];
         let blocks = |z: &Vec<f64>| circulation.rates(&region, z, 30.0).expect("a flow").blocks;
-        let (found, of) = (blocks(&mean(&region, &all).expect("a mean")), all.each_ref().map(blocks));
+        let shares = [0.5, 0.2, 0.3];
+        let of: Vec<(f64, &[f64])> = shares.into_iter().zip(all.iter().map(Vec::as_slice)).collect();
+        let (found, of) = (blocks(&mean(&region, &of).expect("a mean")), all.each_ref().map(blocks));
         for (b, found) in found.iter().enumerate() {
-            let average = of.iter().map(|blocks| blocks[b]).sum::<f64>() / 3.0;
+            let average: f64 = shares.iter().zip(&of).map(|(share, blocks)| share * blocks[b]).sum();
             assert!((found - average).abs() < 1e-4, "block {b}: {found} for {average}");
         }
     }
@@ -323,7 +328,10 @@ mod tests {
         let region = region();
         // the call, and with it the branch behind it, hardly runs beside the second root
         let seldom = |logit: f64| vec![logit, logit, logit, 60.0];
-        let found = mean(&region, &[seldom(2.0), seldom(-1.0)]).expect("a mean");
+        let found = mean(&region, &[(1.0, &seldom(2.0)), (1.0, &seldom(-1.0))]).expect("a mean");
         assert!(found[..2].iter().all(|logit| (logit - 0.5).abs() < 0.1), "{found:?}");
+        let one = seldom(2.0);
+        let same = mean(&region, &[(0.3, &one)]).expect("a mean");
+        assert!(same.iter().zip(&one).all(|(same, one)| (same - one).abs() < 1e-6), "{same:?}");
     }
 }

@@ -56,7 +56,7 @@ impl Bench<'_> {
         }
         self.modelled(group, near, seed).unwrap_or_else(|reason| match choose(group, self.skid) {
             Some((z, belief)) => {
-                under(group, &z, belief, format!("{reason}; what fits best is {}", belief.name), seed)
+                under(group, &z, belief, format!("{reason}; what fits best besides is {}", belief.name), seed)
             }
             None => timed(group, reason, seed),
         })

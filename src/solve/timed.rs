@@ -53,7 +53,8 @@ pub fn timed(
             choices.expected.approach(&other.expected, part);
         }
     }
-    mean(&model.region, &flows)
+    let equal: Vec<(f64, &[f64])> = flows.iter().map(|z| (1.0, z.as_slice())).collect();
+    mean(&model.region, &equal)
 }
 
 /// The same searches, each gone on from another's flow where that leads lower: what one of them misses another may have found.
