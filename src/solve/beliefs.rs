@@ -27,7 +27,7 @@ use crate::skid::circulation::mean;
 
 /// Log-likelihood that another flow must gain.
 const LEAST_GAIN: f64 = 2.0;
-/// Log-likelihood by which it becomes e times as likely: far from 1, for all flows are judged by a model that errs.
+/// Log-likelihood by which its share in what is told becomes e times as large: far from 1, for all flows are judged by a model that errs.
 const TELLING: f64 = 10.0;
 
 /// A flow, and how likely what was seen is under it.
@@ -60,8 +60,8 @@ pub fn choose(group: &Group, skid: &Skid) -> Option<(Vec<f64>, Belief)> {
     Some((mean(&group.model.region, &[(1.0 / times, agreed), (1.0, &best.z)])?, best.belief))
 }
 
-/// Where the flow at `z` leads lowest. The flow that samples and time agree on is a mean of some, which none of them is in the way of
-/// time as little as it might be; those besides are not. Compared as it stands, it was left for one that is four times as far off in
+/// Where a search from the flow at `z` ends. The flow that samples and time agree on is a mean, and strains time more than where a
+/// search ends, as those besides are. Compared as it stands, it was left for one that is four times as far off in
 /// `hash-bursty-memory` of `benches/simulator`.
 fn lowest(group: &Group, z: &[f64]) -> Vec<f64> {
     let free = group.model.region.freedom();
