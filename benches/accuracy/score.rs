@@ -76,10 +76,25 @@ pub fn levels(truth: &Truth, samples: &Profile) -> [Option<f64>; 3] {
     [at(&|a| truth.function(a)), at(&|a| truth.block(a)), at(&|a| a)]
 }
 
-/// What `n` independent exact samples would be off by at the three levels: ½ Σ √(2 t (1 − t) / πn), and where less than one
-/// sample is expected at most 2 t.
-pub fn noise(truth: &Truth, n: f64) -> [Option<f64>; 3] {
+/// What `n` independent exact samples would be off by: each tells of its function, its block and its instruction, and of a control
+/// transfer if it stands on one.
+pub fn noise(truth: &Truth, n: f64) -> Scores {
     let total: f64 = truth.executions.values().sum();
+    let at = |key: &dyn Fn(u64) -> u64| Some(scatter(grouped(&truth.executions, key).values(), n));
+    let transfers: f64 = truth.edges.values().sum();
+    Scores {
+        function: at(&|a| truth.function(a)),
+        block: at(&|a| truth.block(a)),
+        instruction: at(&|a| a),
+        edge: (transfers > 0.0).then(|| scatter(truth.edges.values(), n * transfers / total)),
+        ..Scores::default()
+    }
+}
+
+/// Expected distance of `n` independent samples from what they are drawn from: ½ Σ √(2 t (1 − t) / πn), and where less than one sample
+/// is expected at most 2 t.
+fn scatter<'a>(weights: impl Iterator<Item = &'a f64> + Clone, n: f64) -> f64 {
+    let total: f64 = weights.clone().sum();
     let off = |weight: &f64| {
         let t = weight / total;
         match t * n > 1.0 {
@@ -87,7 +102,5 @@ pub fn noise(truth: &Truth, n: f64) -> [Option<f64>; 3] {
             false => (2.0 * t).min((std::f64::consts::FRAC_2_PI * t / n).sqrt()),
         }
     };
-    let at =
-        |key: &dyn Fn(u64) -> u64| Some(0.5 * grouped(&truth.executions, key).values().map(off).sum::<f64>());
-    [at(&|a| truth.function(a)), at(&|a| truth.block(a)), at(&|a| a)]
+    0.5 * weights.map(off).sum::<f64>()
 }

@@ -41,8 +41,7 @@ impl Table {
     /// Adds what exact samples would be off by.
     pub fn noise(&mut self, case: &Case, truth: &Truth) -> Result<()> {
         let (_, count) = samples(&case.recording(), "instructions")?;
-        let [function, block, instruction] = noise(truth, count as f64);
-        self.add(case, NOISE, Scores { function, block, instruction, ..Scores::default() });
+        self.add(case, NOISE, noise(truth, count as f64));
         Ok(())
     }
 

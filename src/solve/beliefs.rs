@@ -56,16 +56,15 @@ pub fn choose(group: &Group, skid: &Skid) -> Option<(Vec<f64>, Belief)> {
     let energy = |c: &Candidate| c.misfit / dispersion + c.time;
     let best = besides.into_iter().min_by(|a, b| energy(a).total_cmp(&energy(b)));
     let best = best.filter(|best| energy(&timed) - energy(best) > LEAST_GAIN)?;
-    let times = ((energy(&timed) - energy(&best)) / TELLING).exp();
-    Some((mean(&group.model.region, &[(1.0 / times, agreed), (1.0, &best.z)])?, best.belief))
+    let likelihood = ((energy(&best) - energy(&timed)) / TELLING).exp();
+    Some((mean(&group.model.region, &[(likelihood, agreed), (1.0, &best.z)])?, best.belief))
 }
 
 /// Where a search from the flow at `z` ends. The flow that samples and time agree on is a mean, and strains time more than where a
 /// search ends, as those besides are. Compared as it stands, it was left for one that is four times as far off in
 /// `hash-bursty-memory` of `benches/simulator`.
 fn lowest(group: &Group, z: &[f64]) -> Vec<f64> {
-    let free = group.model.region.freedom();
-    let (energy, _) = Conservation::new(&group.model, &z[..free], group.belief);
+    let energy = Conservation::at(&group.model, z, group.belief);
     descend(&energy, z.to_vec(), Effort::thorough(ITERATIONS)).map_or_else(|| z.to_vec(), |mode| mode.z)
 }
 

@@ -119,6 +119,11 @@ pub struct Conservation<'a> {
 }
 
 impl<'a> Conservation<'a> {
+    /// The energy where a flow is at parameters `z`: roots are expected to run as they would by its branches.
+    pub fn at(model: &'a Model, z: &[f64], belief: Belief) -> Conservation<'a> {
+        Conservation::new(model, &z[..model.region.freedom()], belief).0
+    }
+
     /// The energy, and a start near branch `logits`.
     pub fn new(model: &'a Model, logits: &[f64], belief: Belief) -> (Conservation<'a>, Vec<f64>) {
         let circulation = Circulation::new(&model.region);

@@ -56,7 +56,7 @@ mod tests {
         let rates = model.rates(&z).expect("a flow");
         let flow = z.clone();
         let group = Group { functions: vec![0], model, flow, rates, belief: TIMED, timed: None };
-        let (energy, _) = Conservation::new(&group.model, &z[..group.model.region.freedom()], FLOW);
+        let energy = Conservation::at(&group.model, &z, FLOW);
         let gaussian = Gaussian::at(&energy, &z).expect("a curvature");
         let draws = around(&group, &gaussian, &z, 9.0, 1);
         assert_eq!(draws.len(), DRAWS);

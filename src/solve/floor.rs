@@ -66,7 +66,7 @@ impl Spread {
     /// Around the flow at `z`.
     fn of(group: &Group, z: &[f64], belief: Belief, seed: u64) -> Spread {
         let free = group.model.region.freedom();
-        let (energy, _) = Conservation::new(&group.model, &z[..free], belief);
+        let energy = Conservation::at(&group.model, z, belief);
         let scatter = energy
             .residuals(z)
             .map_or(1.0, |r| 2.0 * value(&r) / (r.len() as f64 - 2.0 * z.len() as f64).max(1.0));

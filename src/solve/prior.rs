@@ -56,7 +56,7 @@ struct Evidence {
 /// What `group` says of a prior so many times as wide as usual, where the mode is sought from `start`.
 fn evidence(group: &Group, start: Vec<f64>, width: f64) -> Option<Evidence> {
     let free = group.model.region.freedom();
-    let (energy, _) = Conservation::new(&group.model, &start[..free], TIMED.wider(width));
+    let energy = Conservation::at(&group.model, &start, TIMED.wider(width));
     let mode = descend(&energy, start, Effort::thorough(ITERATIONS))?;
     let factor = cholesky(&precision(&energy, &mode.z)?)?;
     let volume: f64 = factor.iter().enumerate().map(|(k, row)| row[k].ln()).sum();

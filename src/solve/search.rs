@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::conserve::{Belief, Conservation, ITERATIONS};
+use super::energy::{Energy, value};
 use super::levenberg::{Effort, descend};
 use crate::skid::choices::{Choices, Expected};
 use crate::skid::guesses::Guesses;
@@ -33,10 +34,12 @@ const DOUBT: f64 = 1.0;
 const SURE_FROM: f64 = 6.0;
 const SURE: f64 = 1.0;
 
-/// Log-likelihood that another search's flow must gain, …
+/// Log-likelihood that another search's end must gain, …
 const LEAST_GAIN: f64 = 0.5;
-/// … and turns that are taken from there.
+/// … turns that are taken from there, …
 const MORE: usize = 2;
+/// … and share of executions that it must have elsewhere.
+const UNLIKE: f64 = 5e-3;
 
 /// What is sought, and how carefully.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +52,7 @@ pub struct Sought {
 }
 
 /// A search under way.
+#[derive(Clone)]
 pub struct Search {
     sought: Sought,
     walks: Walks,
@@ -76,7 +80,7 @@ impl Search {
         model.ideal.clone_from(&schedule.cycles);
         let expected = Expected::new(&schedule, &guesses, walks.shape);
         model.choices = sought.careful.then(|| Choices::new(&model.region, expected));
-        let z = descend(&energy(&model, &start, sought.belief), start, Effort::thorough(STEPS))?.z;
+        let z = descend(&Conservation::at(&model, &start, sought.belief), start, Effort::thorough(STEPS))?.z;
         let rates = model.rates(&z)?;
         Some(Search { sought, walks, guesses, schedule, rates, model, z })
     }
@@ -87,31 +91,47 @@ impl Search {
         self
     }
 
-    /// Goes on from that of the flows that `all` searches came to which leads lowest here, if its own does not.
-    pub fn meet(mut self, all: &[Vec<f64>]) -> Search {
-        let from = |z: &Vec<f64>| descend(&self.energy(), z.clone(), Effort::thorough(STEPS));
-        let others = all.iter().filter(|z| **z != self.z).filter_map(from);
-        let Some(lowest) = others.min_by(|a, b| a.energy.total_cmp(&b.energy)) else { return self };
-        let own = from(&self.z).map_or(f64::INFINITY, |mode| mode.energy);
-        if lowest.energy < own - LEAST_GAIN && self.goes_to(lowest.z).is_some() {
-            self.turn(TURNS..TURNS + MORE);
+    /// Goes on from where that of `others` ended which leads lowest here, if its own end does not.
+    pub fn meet(self, others: &[Search]) -> Search {
+        let unlike = others.iter().filter(|other| changed(&self.model, &self.rates, &other.rates) > UNLIKE);
+        let ends = unlike.filter_map(|other| self.taking_over(other));
+        let Some(mut lowest) = ends.min_by(|a, b| a.height().total_cmp(&b.height())) else { return self };
+        if lowest.height() < self.height() {
+            lowest.turn(TURNS..TURNS + MORE);
         }
-        self
+        if lowest.height() < self.height() - LEAST_GAIN { lowest } else { self }
+    }
+
+    /// This search where `other` ended, with what was expected there, of which a schedule by its own walks is made.
+    fn taking_over(&self, other: &Search) -> Option<Search> {
+        let mut taken = self.clone();
+        taken.model.ideal.clone_from(&other.model.ideal);
+        taken.model.choices.clone_from(&other.model.choices);
+        taken.guesses.clone_from(&other.guesses);
+        taken.schedule.clone_from(&other.schedule);
+        taken.goes_to(other.z.clone())?;
+        taken.learn(1.0);
+        taken.descend(STEPS)?;
+        Some(taken)
     }
 
     fn turn(&mut self, turns: Range<usize>) {
         let last = turns.end - 1;
         for turn in turns {
             self.model.doubt = self.sought.doubt(turn);
-            self.learn();
-            let steps = if turn == last { ITERATIONS } else { STEPS };
-            let next = descend(&self.energy(), self.z.clone(), Effort::thorough(steps));
-            let Some(change) = next.and_then(|mode| self.goes_to(mode.z)) else { break };
+            self.learn(LEARNT);
+            let Some(change) = self.descend(if turn == last { ITERATIONS } else { STEPS }) else { break };
             if change < SETTLED && self.model.doubt == SURE {
                 break;
             }
         }
         self.model.doubt = SURE;
+    }
+
+    /// The share of executions that change in so many steps down; `None`, and nothing changes, if none leads down.
+    fn descend(&mut self, steps: usize) -> Option<f64> {
+        let mode = descend(&self.energy(), self.z.clone(), Effort::thorough(steps))?;
+        self.goes_to(mode.z)
     }
 
     /// The share of executions that change if the flow is that at `z`; `None`, and nothing changes, if that is none.
@@ -123,19 +143,24 @@ impl Search {
     }
 
     fn energy(&self) -> Conservation<'_> {
-        energy(&self.model, &self.z, self.sought.belief)
+        Conservation::at(&self.model, &self.z, self.sought.belief)
     }
 
-    /// The schedule at the flow by now, and what is expected by it.
-    fn learn(&mut self) {
+    /// Half the sum of the squared residuals where it is.
+    fn height(&self) -> f64 {
+        self.energy().residuals(&self.z).map_or(f64::INFINITY, |residuals| value(&residuals))
+    }
+
+    /// The schedule at the flow by now, and what is expected by it, which moves that far.
+    fn learn(&mut self, part: f64) {
         let (model, walks) = (&mut self.model, self.walks);
         let holds = Holds::measure(&model.region, &self.rates, model.time.as_ref(), model.reporting);
         self.guesses.learn(&model.region, &self.rates, &self.schedule, &holds.mean);
         let stalls = stalls(model, &holds);
         self.schedule = schedule(&model.region, &self.rates, &self.guesses, &stalls, walks);
-        approach(&mut model.ideal, &self.schedule.cycles, LEARNT);
+        approach(&mut model.ideal, &self.schedule.cycles, part);
         if let Some(choices) = &mut model.choices {
-            choices.expected.approach(&Expected::new(&self.schedule, &self.guesses, walks.shape), LEARNT);
+            choices.expected.approach(&Expected::new(&self.schedule, &self.guesses, walks.shape), part);
         }
     }
 }
@@ -147,11 +172,6 @@ impl Sought {
         let left = (1.0 - turn as f64 / SURE_FROM).max(0.0);
         if self.careful { SURE + DOUBT * left } else { SURE }
     }
-}
-
-/// What a search goes down, that is at `z`.
-fn energy<'a>(model: &'a Model, z: &[f64], belief: Belief) -> Conservation<'a> {
-    Conservation::new(model, &z[..model.region.freedom()], belief).0
 }
 
 /// Total variation distance of instructions executed.
@@ -179,13 +199,12 @@ mod tests {
     }
 
     #[test]
-    fn a_search_goes_on_from_anothers_flow_only_where_that_leads_lower() {
+    fn a_search_goes_on_from_where_another_ended_only_if_that_leads_lower() {
         let (near, mut far) = (run(), run());
-        let (there, here) = (vec![40.0, 7.0], near.z.clone());
-        far.goes_to(there.clone()).expect("a flow");
-        let near = near.meet(&[there.clone(), here.clone()]);
+        far.goes_to(vec![40.0, 7.0]).expect("a flow");
+        let here = near.z.clone();
+        let (near, far) = (near.clone().meet(&[far.clone()]), far.meet(&[near]));
         assert_eq!(near.z, here);
-        let far = far.meet(&[there, here.clone()]);
         assert!((far.z[0] - here[0]).abs() < 0.3, "{:?} {here:?}", far.z);
     }
 

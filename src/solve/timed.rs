@@ -22,6 +22,9 @@ use crate::skid::{Holds, Model, Rates};
 
 /// Searches whose mean is the answer.
 pub const SEARCHES: u64 = 4;
+/// Free branches of code in which one search finds what others miss. With fewer, what their ends have in common once they have met is
+/// worth less than that they came to them by themselves (`docs/refuted.md`).
+const LARGE: usize = 60;
 
 /// Parameters of that flow, under this `belief`, by so many `searches` from `start` or from where all ways are as likely; where that is
 /// no flow the first schedule is at these `rates`. Leaves what is expected in `model`. `None` if there is no flow.
@@ -57,10 +60,13 @@ pub fn timed(
     mean(&model.region, &equal)
 }
 
-/// The same searches, each gone on from another's flow where that leads lower: what one of them misses another may have found.
+/// The same searches, in large code each gone on from where another ended if that leads lower.
 fn meet(searches: Vec<Search>) -> Vec<Search> {
-    let flows: Vec<Vec<f64>> = searches.iter().map(|search| search.z.clone()).collect();
-    searches.into_par_iter().map(|search| search.meet(&flows)).collect()
+    if searches.first().is_none_or(|search| search.model.region.freedom() <= LARGE) {
+        return searches;
+    }
+    let all = searches.clone();
+    searches.into_par_iter().map(|search| search.meet(&all)).collect()
 }
 
 /// Parameters at which all ways are as likely, and roots run as their samples say.
@@ -95,8 +101,7 @@ pub fn strain(model: &Model, z: &[f64], belief: Belief) -> f64 {
     let (Some(time), Some(rates)) = (&model.time, model.rates(z)) else { return 0.0 };
     let holds = Holds::measure(&model.region, &rates, Some(time), model.reporting);
     let classes = holds.deviations(&model.region, &rates, time.period, TRUST.spread);
-    let (search, _) = Conservation::new(model, &z[..model.region.freedom()], belief);
-    value(&classes) + search.residuals(z).map_or(f64::INFINITY, |r| value(&r))
+    value(&classes) + Conservation::at(model, z, belief).residuals(z).map_or(f64::INFINITY, |r| value(&r))
 }
 
 #[cfg(test)]
