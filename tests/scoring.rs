@@ -65,11 +65,13 @@ fn each_level_is_scored_by_its_own_units() {
 #[test]
 fn noise_is_that_of_independent_samples() {
     // shares .1 .4 .4 .1 and 50 samples; no function is in doubt, for one has them all
-    let [function, block, instruction] = noise(&table("scoring-noise"), 50.0).map(Option::unwrap);
-    let off = |t: f64| (2.0 / std::f64::consts::PI * t * (1.0 - t) / 50.0).sqrt();
-    assert_eq!(function, 0.0);
-    assert!((block - 0.5 * (2.0 * off(0.1) + off(0.8))).abs() < 1e-12);
-    assert!((instruction - 0.5 * (2.0 * off(0.1) + 2.0 * off(0.4))).abs() < 1e-12);
+    let scores = noise(&table("scoring-noise"), 50.0);
+    let off = |t: f64, samples: f64| (2.0 / std::f64::consts::PI * t * (1.0 - t) / samples).sqrt();
+    let is = |noise: Option<f64>, sum: f64| (noise.unwrap() - 0.5 * sum).abs() < 1e-12;
+    assert_eq!(scores.function, Some(0.0));
+    assert!(is(scores.block, 2.0 * off(0.1, 50.0) + off(0.8, 50.0)));
+    assert!(is(scores.instruction, 2.0 * off(0.1, 50.0) + 2.0 * off(0.4, 50.0)));
+    assert!(is(scores.edge, 2.0 * off(0.75, 20.0)), "40 of 100 instructions are transfers, 30 of one kind");
 }
 
 #[test]
