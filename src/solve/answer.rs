@@ -90,6 +90,12 @@ impl Answer {
         }
     }
 
+    /// The same with intervals from other `draws`.
+    pub fn drawn(self, draws: Vec<Rates>) -> Answer {
+        let (low, high) = interval(&self.model, &self.rates, &draws);
+        Answer { low, high, draws, ..self }
+    }
+
     /// What the processor goes through, by this answer.
     pub fn walk(&self) -> Walk<'_> {
         let Answer { model, rates, holds, .. } = self;

@@ -39,6 +39,7 @@ mod floor;
 mod settle;
 mod search;
 mod timed;
+mod totals;
 mod whole;
 
 pub use answer::{Answer, Evidence, Known, Settings, Solved, credible};

@@ -10,6 +10,7 @@ use super::group::{Group, prepare};
 use super::posterior::Trust;
 use super::settle::Bench;
 use super::solver::Solver;
+use super::totals::unsure;
 use super::{pool, prior};
 use crate::code::Program;
 use crate::progress::{Progress, Stage, each};
@@ -125,13 +126,14 @@ pub fn solve_all(groups: &[Group], settings: &Settings, progress: &dyn Progress)
         trust: TRUST,
         samples: groups.iter().map(|group| samples(&group.model)).sum(),
     };
+    let all = groups.iter().map(|group| group.model.total()).sum();
     let answer = |ix: usize| {
         let answer = match near.get(&ix) {
             Some(near) => bench.settle(ix, &groups[ix], near),
             None => unmodelled(&groups[ix], settings),
         };
         progress.advance(Stage::Solve, 1);
-        answer
+        unsure(answer, &skid, all)
     };
     let answers = (0..groups.len()).into_par_iter().map(answer).collect();
     progress.finish(Stage::Solve);

@@ -1,0 +1,109 @@
+//! How far a group's samples, taken together, may be from what ran in it.
+//!
+//! In: an answer and the file's skid. Out: the answer with draws whose totals differ, and with intervals of these. A group is solved
+//! as if all its samples had arisen in it; but near its ends skid carries some to code that is solved elsewhere, and some of that
+//! code's into it. It knows neither the one nor the other, only how far apart those ends are.
+//!
+//! Of 257 groups of the 20 recordings of libraries of `benches/simulator` and 187 of the 86 others, with five samples and more, the
+//! logarithm of what ran over what was sampled scatters by .9 where fewer than 5 instructions run between one end and the next, by .5
+//! to .6 up to 40, .3 to .4 up to 160, .12 to .18 up to 320, and by no more than counting does beyond that.
+
+use statrs::distribution::{ContinuousCDF, Normal};
+
+use super::answer::Answer;
+use crate::skid::region::Region;
+use crate::skid::{Rates, Skid};
+
+/// Standard deviation of the logarithm of a group's total, where its ends are next to each other.
+const MOST: f64 = 0.8;
+/// Instructions between ends, for each cycle of the mean skid, with which it is half of that.
+const HALFWAY: f64 = 0.5;
+/// Totals of one draw after another (the golden ratio's additive recurrence: quantiles far from those before).
+const NEXT: f64 = 0.618_034;
+
+/// The same answer, as far as its total is known at all under this `skid`, where so many instructions ran in `all` groups.
+pub fn unsure(answer: Answer, skid: &Skid, all: f64) -> Answer {
+    if answer.model.counted().exact {
+        return answer;
+    }
+    let near = HALFWAY * skid.mean();
+    let deviation = MOST * near / (near + stretch(&answer.model.region, &answer.rates));
+    let (normal, most) = (Normal::standard(), all / answer.model.total().max(f64::MIN_POSITIVE));
+    let mut draws = answer.draws.clone();
+    for (k, draw) in draws.iter_mut().enumerate() {
+        let times = (deviation * normal.inverse_cdf((NEXT * (k as f64 + 0.5)).fract())).exp();
+        draw.blocks.iter_mut().for_each(|runs| *runs *= times.min(most));
+    }
+    answer.drawn(draws)
+}
+
+/// Instructions that run between one end of `region` and the next: where it is entered or left, or calls sampled code outside.
+fn stretch(region: &Region, rates: &Rates) -> f64 {
+    let mut entered = rates.blocks.clone();
+    for (ix, arm) in region.arms.iter().enumerate().filter(|(_, arm)| !arm.again) {
+        if let Some(to) = arm.to {
+            entered[to] -= rates.taken(region, ix);
+        }
+    }
+    let closed = |root: usize| region.recursions.iter().any(|r| r.entry == root && !r.open);
+    let roots = region.roots.iter().filter(|&&root| !closed(root)).map(|&root| entered[root].max(0.0));
+    let away = region.away.iter().map(|call| rates.taken(region, call.arm));
+    let ran = |(block, runs): (&crate::skid::region::Block, &f64)| block.nodes.len() as f64 * runs;
+    let all: f64 = region.blocks.iter().zip(&rates.blocks).map(ran).sum();
+    all / (roots.sum::<f64>() + away.sum::<f64>()).max(f64::MIN_POSITIVE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skid::hold::Reporting;
+    use crate::skid::testing::skipping;
+    use crate::solve::conserve::TIMED;
+    use crate::solve::group::Group;
+    use crate::solve::solver::Solver;
+
+    /// The answer for a loop of five instructions that turns `turns` times whenever it is entered, whose draws are all alike.
+    fn answer(turns: f64, exact: bool) -> Answer {
+        let mut model = skipping([1e4, 5e3, 5e3, 1e4, 1e4, 1.0], false, Reporting::default());
+        model.events[0].exact = exact;
+        let flow = vec![0.0, turns.ln()];
+        let rates = model.rates(&flow).expect("a flow");
+        let draws = vec![rates.clone(); 80];
+        let group =
+            Group { functions: vec![0], model, flow, rates: rates.clone(), belief: TIMED, timed: None };
+        Answer::new(&group, rates, draws, Solver::Timed, String::new())
+    }
+
+    /// Ends of the interval of the first block, of what it has; all that was sampled is so many `times` as much.
+    fn ends(turns: f64, exact: bool, skid: f64, times: f64) -> (f64, f64) {
+        let answer = answer(turns, exact);
+        let all = times * answer.model.total();
+        let answer = unsure(answer, &Skid::fixed(1.0, skid, skid), all);
+        (answer.low[0] / answer.rates.blocks[0], answer.high[0] / answer.rates.blocks[0])
+    }
+
+    fn width(turns: f64, exact: bool, skid: f64) -> f64 {
+        let (low, high) = ends(turns, exact, skid, 10.0);
+        high - low
+    }
+
+    #[test]
+    fn totals_of_what_is_soon_left_are_little_known() {
+        let (short, long) = (width(2.0, false, 40.0), width(1e4, false, 40.0));
+        assert!(short > 1.5 && long < 0.1, "{short} {long}");
+        assert!(width(2.0, false, 4.0) < 0.5 * short, "a short skid carries little away");
+        assert!(width(2.0, true, 40.0) < 0.1, "samples that stand where they arose were not carried");
+    }
+
+    #[test]
+    fn nothing_runs_more_than_all() {
+        let (low, high) = ends(2.0, false, 40.0, 1.0);
+        assert!(low < 0.6 && high < 1.05, "{low} {high}");
+    }
+
+    #[test]
+    fn what_is_entered_once_in_ten_turns_of_five_runs_fifty_instructions() {
+        let Answer { model, rates, .. } = answer(9.0, false);
+        assert!((stretch(&model.region, &rates) - 50.0).abs() < 10.0, "{}", stretch(&model.region, &rates));
+    }
+}
