@@ -6,9 +6,9 @@
 //! A group's flow conservation ([`conserve`]) comes first, then the flow that samples and time agree on ([`timed`], from some
 //! searches: [`search`]), which stays where nothing better is to be had; how far its branches may be from what is usual, all groups
 //! say together ([`prior`]). Then the file's skid is found by all groups together ([`pool`]), each group is sampled under it
-//! ([`gibbs`]), and what does not earn its place is refused ([`gate`]): of the flows found when samples are believed more or less, the
-//! one under which all that was seen is likeliest ([`beliefs`]) is the answer then. Estimators of others, to compare against, are in
-//! [`baseline`] and [`ics`].
+//! ([`gibbs`]), and what does not earn its place is refused ([`gate`]): of the flows found when samples are believed more or less,
+//! the one under which all that was seen is likeliest ([`beliefs`]) is the answer then. Last, intervals are widened by how far a
+//! group's samples may be those of others ([`totals`]). Estimators of others, to compare against, are in [`baseline`] and [`ics`].
 //!
 //! What was tried and refuted, with figures, is in `docs/refuted.md`.
 
