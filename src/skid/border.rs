@@ -33,7 +33,7 @@ impl Border {
 }
 
 /// How often each root runs without having been reached from inside.
-fn from_outside(region: &Region, rates: &Rates) -> Vec<f64> {
+pub fn from_outside(region: &Region, rates: &Rates) -> Vec<f64> {
     let mut entered = rates.blocks.clone();
     for (ix, arm) in region.arms.iter().enumerate() {
         if let Some(to) = arm.to.filter(|_| !arm.again) {

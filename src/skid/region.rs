@@ -198,6 +198,11 @@ impl Region {
         self.decisions.iter().map(|d| d.arms.len() - 1).sum()
     }
 
+    /// Whether the function entered at block `entry` calls itself, and nothing outside calls it.
+    pub fn closed(&self, entry: usize) -> bool {
+        self.recursions.iter().any(|r| r.entry == entry && !r.open)
+    }
+
     /// Logits that the shape of the code suggests, relative to each decision's first arm.
     pub fn expectation(&self) -> Vec<f64> {
         let relative = |d: &Decision| {

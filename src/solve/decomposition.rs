@@ -25,8 +25,7 @@ impl Graph {
             }
         }
         let run_at = |n: usize| runs.partition_point(|r| r.end <= n);
-        let called = |b: usize| region.recursions.iter().any(|r| r.entry == b && !r.open);
-        let outer = region.roots.iter().filter(|&&b| !called(b));
+        let outer = region.roots.iter().filter(|&&b| !region.closed(b));
         let roots: Vec<usize> = outer.map(|&b| run_at(region.blocks[b].nodes.start)).collect();
         let successors = |run: &std::ops::Range<usize>| {
             let mut to: Vec<usize> = region.steps_of(run.end - 1).iter().map(|s| run_at(s.to)).collect();

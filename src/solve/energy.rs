@@ -10,6 +10,11 @@ pub trait Energy: Sync {
     /// Residuals at `z`, always as many; `None` where the parameters mean nothing.
     fn residuals(&self, z: &[f64]) -> Option<Vec<f64>>;
 
+    /// Half the sum of the squared residuals at `z`; infinite where the parameters mean nothing.
+    fn height(&self, z: &[f64]) -> f64 {
+        self.residuals(z).map_or(f64::INFINITY, |residuals| value(&residuals))
+    }
+
     /// Residuals around `z`.
     fn around<'a>(&'a self, z: &'a [f64]) -> Near<'a> {
         Box::new(|changes| changes.iter().map(|change| self.residuals(&change.of(z))).collect())

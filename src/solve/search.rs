@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::conserve::{Belief, Conservation, ITERATIONS};
-use super::energy::{Energy, value};
+use super::energy::Energy;
 use super::levenberg::{Effort, descend};
 use crate::skid::choices::{Choices, Expected};
 use crate::skid::guesses::Guesses;
@@ -94,12 +94,11 @@ impl Search {
     /// Goes on from where that of `others` ended which leads lowest here, if its own end does not.
     pub fn meet(self, others: &[Search]) -> Search {
         let unlike = others.iter().filter(|other| changed(&self.model, &self.rates, &other.rates) > UNLIKE);
-        let ends = unlike.filter_map(|other| self.taking_over(other));
-        let Some(mut lowest) = ends.min_by(|a, b| a.height().total_cmp(&b.height())) else { return self };
-        if lowest.height() < self.height() {
-            lowest.turn(TURNS..TURNS + MORE);
-        }
-        if lowest.height() < self.height() - LEAST_GAIN { lowest } else { self }
+        let ends = unlike.filter_map(|other| self.taking_over(other)).map(|end| (end.height(), end));
+        let (lowest, own) = (ends.min_by(|a, b| a.0.total_cmp(&b.0)), self.height());
+        let Some((_, mut lowest)) = lowest.filter(|&(height, _)| height < own) else { return self };
+        lowest.turn(TURNS..TURNS + MORE);
+        if lowest.height() < own - LEAST_GAIN { lowest } else { self }
     }
 
     /// This search where `other` ended, with what was expected there, of which a schedule by its own walks is made.
@@ -148,7 +147,7 @@ impl Search {
 
     /// Half the sum of the squared residuals where it is.
     fn height(&self) -> f64 {
-        self.energy().residuals(&self.z).map_or(f64::INFINITY, |residuals| value(&residuals))
+        self.energy().height(&self.z)
     }
 
     /// The schedule at the flow by now, and what is expected by it, which moves that far.

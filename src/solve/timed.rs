@@ -101,7 +101,7 @@ pub fn strain(model: &Model, z: &[f64], belief: Belief) -> f64 {
     let (Some(time), Some(rates)) = (&model.time, model.rates(z)) else { return 0.0 };
     let holds = Holds::measure(&model.region, &rates, Some(time), model.reporting);
     let classes = holds.deviations(&model.region, &rates, time.period, TRUST.spread);
-    value(&classes) + Conservation::at(model, z, belief).residuals(z).map_or(f64::INFINITY, |r| value(&r))
+    value(&classes) + Conservation::at(model, z, belief).height(z)
 }
 
 #[cfg(test)]

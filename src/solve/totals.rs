@@ -9,11 +9,10 @@
 //! to .6 up to 40, .3 to .4 up to 160, .12 to .18 up to 320, and by no more than counting does beyond that. With this, intervals hold
 //! .889 of the functions of the libraries instead of .831, .927 of their executions instead of .891.
 
-use statrs::distribution::{ContinuousCDF, Normal};
-
 use super::answer::Answer;
-use crate::skid::region::{Block, Region};
-use crate::skid::{Rates, Skid};
+use crate::skid::border::from_outside;
+use crate::skid::{Model, Rates, Skid};
+use crate::stat::distribution::normal;
 
 /// Standard deviation of the logarithm of a group's total, where its ends are next to each other.
 const MOST: f64 = 0.8;
@@ -28,30 +27,25 @@ pub fn unsure(mut answer: Answer, skid: &Skid, all: f64) -> Answer {
         return answer;
     }
     let near = HALFWAY * skid.mean();
-    let deviation = MOST * near / (near + stretch(&answer.model.region, &answer.rates));
-    let (normal, most) = (Normal::standard(), all / answer.model.total().max(f64::MIN_POSITIVE));
+    let deviation = MOST * near / (near + stretch(&answer.model, &answer.rates));
+    let most = all / answer.model.total().max(f64::MIN_POSITIVE);
     let mut draws = std::mem::take(&mut answer.draws);
     for (k, draw) in draws.iter_mut().enumerate() {
-        let times = (deviation * normal.inverse_cdf((NEXT * (k as f64 + 0.5)).fract())).exp();
+        let times = (deviation * normal::quantile((NEXT * (k as f64 + 0.5)).fract())).exp();
         draw.blocks.iter_mut().for_each(|runs| *runs *= times.min(most));
     }
     answer.drawn(draws)
 }
 
-/// Instructions that run between one end of `region` and the next: where it is entered or left, or calls sampled code outside.
-fn stretch(region: &Region, rates: &Rates) -> f64 {
-    let mut entered = rates.blocks.clone();
-    for (ix, arm) in region.arms.iter().enumerate().filter(|(_, arm)| !arm.again) {
-        if let Some(to) = arm.to {
-            entered[to] -= rates.taken(region, ix);
-        }
-    }
-    let closed = |root: usize| region.recursions.iter().any(|r| r.entry == root && !r.open);
-    let roots = region.roots.iter().filter(|&&root| !closed(root)).map(|&root| entered[root].max(0.0));
+/// Instructions that run at these `rates` between one end of the code and the next: where it is entered or left, or calls sampled code
+/// outside.
+fn stretch(model: &Model, rates: &Rates) -> f64 {
+    let region = &model.region;
+    let entered =
+        region.roots.iter().zip(from_outside(region, rates)).filter(|&(&root, _)| !region.closed(root));
     let away = region.away.iter().map(|call| rates.taken(region, call.arm));
-    let ran = |(block, runs): (&Block, &f64)| block.nodes.len() as f64 * runs;
-    let all: f64 = region.blocks.iter().zip(&rates.blocks).map(ran).sum();
-    all / (roots.sum::<f64>() + away.sum::<f64>()).max(f64::MIN_POSITIVE)
+    let ends = entered.map(|(_, entered)| entered).chain(away).sum::<f64>();
+    model.total() / ends.max(f64::MIN_POSITIVE)
 }
 
 #[cfg(test)]
@@ -105,6 +99,6 @@ mod tests {
     #[test]
     fn what_is_entered_once_in_ten_turns_of_five_runs_fifty_instructions() {
         let Answer { model, rates, .. } = answer(9.0, false);
-        assert!((stretch(&model.region, &rates) - 50.0).abs() < 10.0, "{}", stretch(&model.region, &rates));
+        assert!((stretch(&model, &rates) - 50.0).abs() < 10.0, "{}", stretch(&model, &rates));
     }
 }
