@@ -2,7 +2,7 @@
 
 use yaxpeax_arch::LengthedInstruction as _;
 
-use super::inst::{Address, Effect, Flow, Idiom, Inst, Number, Registers};
+use super::inst::{Address, Effect, Flow, Inst, Number, Registers};
 use super::meaning::{branches_otherwise, kind_of, overwrites, returns};
 use super::mnemonic::Mnemonic;
 
@@ -31,15 +31,6 @@ pub fn disassemble(bitness: Bitness, bytes: &[u8]) -> Option<String> {
         Bitness::Bits64 => long::text(bytes),
         Bitness::Bits32 => protected::text(bytes),
     }
-}
-
-/// A memory operand as far as we look at it.
-#[derive(Clone, Copy, Default)]
-struct Memory {
-    base: Option<u8>,
-    scale: u8,
-    disp: i64,
-    absolute: Option<u64>,
 }
 
 /// The decoder has one type per mode with the same names in it; this is the adapter for one of them.
@@ -90,7 +81,6 @@ macro_rules! adapter {
                     effect: effect(&mnemonic, &operands, constant),
                     writes: access.writes,
                     word: size_of::<$word>() as u8,
-                    idiom: idiom(&mnemonic, &operands, constant, end),
                     mnemonic,
                 })
             }
@@ -100,7 +90,7 @@ macro_rules! adapter {
                     .first()
                     .and_then(immediate)
                     .map(|d| u64::from(end.wrapping_add(d as u64) as $word));
-                let via = operands.first().and_then(|o| memory(o, end)).and_then(|m| m.absolute);
+                let via = operands.first().and_then(|o| absolute(o, end));
                 match (mnemonic, target) {
                     ("jmp", Some(to)) => Flow::Jump(to),
                     ("jmp" | "jmpf", _) => Flow::IndirectJump { via },
@@ -166,7 +156,7 @@ macro_rules! adapter {
                     disp: i64::from(disp),
                     opaque: index.is_some_and(|(reg, _)| vector(reg)),
                 };
-                if let Some(absolute) = memory(operand, end).and_then(|m| m.absolute) {
+                if let Some(absolute) = absolute(operand, end) {
                     return Some(Address { disp: absolute as i64, ..Address::default() });
                 }
                 Some(match *operand {
@@ -226,65 +216,13 @@ macro_rules! adapter {
                 }
             }
 
-            fn memory(operand: &Operand, end: u64) -> Option<Memory> {
-                let scaled = |base: Option<RegSpec>, scale: u8, disp: i32| Memory {
-                    base: base.and_then(general),
-                    scale,
-                    disp: i64::from(disp),
-                    absolute: None,
-                };
-                Some(match *operand {
-                    Operand::AbsoluteU32 { addr } => {
-                        Memory { absolute: Some(u64::from(addr)), ..Memory::default() }
-                    }
-                    Operand::Disp { base, disp } if base.name() == "rip" => {
-                        Memory { absolute: Some(end.wrapping_add(disp as i64 as u64)), ..Memory::default() }
-                    }
-                    Operand::MemDeref { base } if base.name() == "rip" => {
-                        Memory { absolute: Some(end), ..Memory::default() }
-                    }
-                    Operand::MemDeref { base } => scaled(Some(base), 0, 0),
-                    Operand::Disp { base, disp } => scaled(Some(base), 0, disp),
-                    Operand::MemIndexScale { scale, .. } => scaled(None, scale, 0),
-                    Operand::MemIndexScaleDisp { scale, disp, .. } => scaled(None, scale, disp),
-                    Operand::MemBaseIndexScale { base, scale, .. } => scaled(Some(base), scale, 0),
-                    Operand::MemBaseIndexScaleDisp { base, scale, disp, .. } => {
-                        scaled(Some(base), scale, disp)
-                    }
-                    _ => return None,
-                })
-            }
-
-            fn idiom(mnemonic: &str, operands: &[Operand], constant: Option<i64>, end: u64) -> Idiom {
-                let first = operands.first().and_then(register);
-                let source = operands.get(1).and_then(|o| memory(o, end));
-                match (mnemonic, first, source) {
-                    ("jmp", Some(reg), _) => Idiom::JumpRegister { reg },
-                    ("jmp", None, _) => match operands.first().and_then(|o| memory(o, end)) {
-                        Some(m) if m.scale >= 4 => {
-                            Idiom::JumpScaled { base: m.base, scale: m.scale, disp: m.disp }
-                        }
-                        _ => Idiom::Other,
-                    },
-                    ("cmp", Some(reg), None) => match constant.and_then(|c| u64::try_from(c).ok()) {
-                        Some(limit) => Idiom::CompareLimit { reg, limit },
-                        None => Idiom::Other,
-                    },
-                    ("lea", Some(reg), Some(Memory { absolute: Some(address), .. })) => {
-                        Idiom::Address { reg, address }
-                    }
-                    ("mov", Some(reg), None) => match constant.and_then(|c| u64::try_from(c).ok()) {
-                        Some(address) => Idiom::Address { reg, address },
-                        None => Idiom::Other,
-                    },
-                    ("mov" | "movsxd", Some(dst), Some(m)) if m.scale >= 4 => {
-                        Idiom::LoadScaled { dst, base: m.base, scale: m.scale, disp: m.disp }
-                    }
-                    ("add", Some(dst), None) => match operands.get(1).and_then(register) {
-                        Some(src) => Idiom::AddRegister { dst, src },
-                        None => Idiom::Other,
-                    },
-                    _ => Idiom::Other,
+            /// The address of a memory operand that has no registers but the instruction pointer.
+            fn absolute(operand: &Operand, end: u64) -> Option<u64> {
+                match *operand {
+                    Operand::AbsoluteU32 { addr } => Some(u64::from(addr)),
+                    Operand::Disp { base, disp } if base.name() == "rip" => Some(end.wrapping_add(disp as i64 as u64)),
+                    Operand::MemDeref { base } if base.name() == "rip" => Some(end),
+                    _ => None,
                 }
             }
 

@@ -8,7 +8,7 @@ use super::decode::decode;
 use super::dominators::Dominators;
 use super::function::Function;
 use super::inst::{Effect, Flow, Inst, Kind};
-use super::jump_table;
+use super::jump_table::{Code, Table};
 use super::loops::Loops;
 use super::mnemonic::Mnemonic;
 use super::returns::{self, Callee};
@@ -101,23 +101,26 @@ impl Search<'_> {
         decode(self.source.bitness(), address, bytes).unwrap_or_else(|| opaque(address))
     }
 
-    /// Reads the table of every indirect jump, and of those that the new code brings. An indirect jump whose table can't
-    /// be read may go to any seen instruction that nothing else reaches.
+    /// Reads the table of every indirect jump, and of those that the new code brings: first those whose length is known, for where
+    /// others end shows by the instructions found. An indirect jump whose table can't be read may go to any seen instruction that
+    /// nothing else reaches.
     fn read_tables(&mut self, seen: &[u64]) {
         while !self.open.is_empty() {
-            let mut jumps = std::mem::take(&mut self.open);
-            jumps.sort_unstable();
-            for jump in jumps {
-                let mut targets = jump_table::targets(self.source, &self.range, &self.insts, jump);
-                if targets.is_empty() {
-                    targets = self.orphans(seen);
-                }
-                for &target in &targets {
-                    self.follow(target);
-                }
-                self.tables.insert(jump, targets);
-            }
+            self.open.sort_unstable();
+            let tables: Vec<Option<Table>> = self.open.iter().map(|&jump| self.code().table(jump)).collect();
+            let bounded = |table: &Option<Table>| table.as_ref().is_some_and(|table| table.len.is_some());
+            let readable = || tables.iter().position(Option::is_some);
+            let next = tables.iter().position(bounded).or_else(readable).unwrap_or(0);
+            let jump = self.open.remove(next);
+            let found = tables[next].as_ref().map(|table| self.code().targets(table)).unwrap_or_default();
+            let targets = if found.is_empty() { self.orphans(seen) } else { found };
+            targets.iter().for_each(|&target| self.follow(target));
+            self.tables.insert(jump, targets);
         }
+    }
+
+    fn code(&self) -> Code<'_> {
+        Code { source: self.source, range: &self.range, insts: &self.insts }
     }
 
     /// Seen instructions that start a run of code which no known edge enters.
@@ -134,11 +137,7 @@ impl Search<'_> {
 
 /// Where control goes from an instruction, as far as that stands in it: behind it, and to the target of a jump.
 fn next(inst: &Inst) -> impl Iterator<Item = u64> + use<> {
-    let to = match inst.flow {
-        Flow::Jump(to) | Flow::Branch(to) => Some(to),
-        _ => None,
-    };
-    inst.falls_through().then_some(inst.end()).into_iter().chain(to)
+    inst.falls_through().then_some(inst.end()).into_iter().chain(inst.jumps_to())
 }
 
 /// Stands where a byte does not decode.
@@ -158,7 +157,6 @@ fn opaque(address: u64) -> Inst {
         reads: Default::default(),
         writes: Default::default(),
         word: 0,
-        idiom: Default::default(),
         mnemonic: Mnemonic::of("(bad)"),
     }
 }

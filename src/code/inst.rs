@@ -33,8 +33,6 @@ pub struct Inst {
     pub writes: Registers,
     /// Bytes that a push or pop in such code moves.
     pub word: u8,
-    /// What jump-table recovery needs to know of it.
-    pub idiom: Idiom,
     /// Mnemonic as the disassembler prints it.
     pub mnemonic: Mnemonic,
 }
@@ -55,6 +53,14 @@ impl Inst {
     /// need not restore are not read behind it, unless who wrote the caller knew that it does.
     pub fn changes(&self) -> Registers {
         if self.is_call() { self.writes.or(Registers::RESULTS) } else { self.writes }
+    }
+
+    /// Where it jumps, always or on a condition, if that stands in it.
+    pub fn jumps_to(&self) -> Option<u64> {
+        match self.flow {
+            Flow::Jump(to) | Flow::Branch(to) => Some(to),
+            _ => None,
+        }
     }
 
     /// Whether it is a call, direct or not.
@@ -307,62 +313,13 @@ impl Registers {
         })
     }
 
+    /// Whether general register `n` is among them.
+    pub fn has(self, n: u8) -> bool {
+        !self.and(Registers::general(n)).is_empty()
+    }
+
     /// No register at all.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
-}
-
-/// The few instruction forms that jump tables are made of. Register numbers are those of the general registers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Idiom {
-    /// None of them.
-    #[default]
-    Other,
-    /// `reg ← address` (rip-relative `lea`, or a constant).
-    Address {
-        /// Register written.
-        reg: u8,
-        /// Constant address.
-        address: u64,
-    },
-    /// `dst ← [base + index·scale + disp]`.
-    LoadScaled {
-        /// Register written.
-        dst: u8,
-        /// Base register, if any.
-        base: Option<u8>,
-        /// Scale, 4 or 8.
-        scale: u8,
-        /// Displacement.
-        disp: i64,
-    },
-    /// `cmp reg, limit`.
-    CompareLimit {
-        /// Register compared.
-        reg: u8,
-        /// Constant it is compared with.
-        limit: u64,
-    },
-    /// `dst ← dst + src`.
-    AddRegister {
-        /// Register changed.
-        dst: u8,
-        /// Register added.
-        src: u8,
-    },
-    /// `jmp reg`.
-    JumpRegister {
-        /// Register that holds the target.
-        reg: u8,
-    },
-    /// `jmp [base + index·scale + disp]`.
-    JumpScaled {
-        /// Base register, if any.
-        base: Option<u8>,
-        /// Scale, 4 or 8.
-        scale: u8,
-        /// Displacement.
-        disp: i64,
-    },
 }

@@ -34,7 +34,7 @@ pub use decode::{Bitness, decode, disassemble};
 pub use dominators::Dominators;
 pub use explore::{discover, explore};
 pub use function::Function;
-pub use inst::{Address, Effect, Flow, Idiom, Inst, Kind, Number, Registers};
+pub use inst::{Address, Effect, Flow, Inst, Kind, Number, Registers};
 pub use link::{Linker, Seen, Told};
 pub use loops::{Counted, Loop, LoopIx, Loops};
 pub use mnemonic::Mnemonic;

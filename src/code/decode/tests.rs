@@ -31,7 +31,7 @@ fn calls_returns_and_jumps_are_told_apart() {
 fn an_lea_is_no_load_and_a_pop_is_one() {
     let lea = long(&[0x48, 0x8d, 0x0d, 0x13, 0x02, 0, 0]);
     assert!(!lea.loads && !lea.stores);
-    assert_eq!(lea.idiom, Idiom::Address { reg: 1, address: 0x121a });
+    assert_eq!(lea.memory.map(|address| address.disp), Some(0x121a));
     let pop = long(&[0x58]);
     assert!(pop.loads && !pop.stores);
     let store = long(&[0x48, 0x89, 0x07]);
