@@ -63,6 +63,20 @@ impl Inst {
         }
     }
 
+    /// The general register that it puts a constant or a constant address into, and that.
+    pub fn constant(&self) -> Option<(u8, u64)> {
+        match self.effect {
+            Effect::Lea { to } => {
+                let fixed = |m: &Address| m.base.is_none() && m.index.is_none() && !m.opaque;
+                Some((to, self.memory.filter(fixed)?.disp as u64))
+            }
+            Effect::Copy { to: Number::Register(to), from: Number::Constant(value) } => {
+                Some((to, u64::try_from(value).ok()?))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether it is a call, direct or not.
     pub fn is_call(&self) -> bool {
         matches!(self.flow, Flow::Call(_) | Flow::IndirectCall { .. })
@@ -316,6 +330,11 @@ impl Registers {
     /// Whether general register `n` is among them.
     pub fn has(self, n: u8) -> bool {
         !self.and(Registers::general(n)).is_empty()
+    }
+
+    /// The only register of the set, where that is a general one.
+    pub fn general_number(self) -> Option<u8> {
+        (0..16).find(|&n| self == Registers::general(n))
     }
 
     /// No register at all.

@@ -19,8 +19,6 @@ const LOOK_BACK: usize = 24;
 const LARGEST_TABLE: usize = 4096;
 /// Addresses that a register may have held that are tried as a table's.
 const MOST_ADDRESSES: usize = 4;
-/// General registers.
-const GENERAL: u8 = 16;
 
 /// A table, and how far it is known to reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +97,7 @@ impl Code<'_> {
 
     /// Entries up to the next address that the function takes.
     fn reach(&self, table: &Table) -> usize {
-        let taken = self.insts.values().filter_map(constant).map(|(_, address)| address);
+        let taken = self.insts.values().filter_map(Inst::constant).map(|(_, address)| address);
         let next = taken.filter(|&address| address > table.address).min();
         next.map_or(LARGEST_TABLE, |next| ((next - table.address) / table.entry as u64) as usize)
     }
@@ -117,7 +115,7 @@ impl Code<'_> {
         if let Some(operand) = inst.memory {
             return Some(Form { operand, load: jump, added: None }).filter(|form| entry(&form.operand));
         }
-        let (mut value, mut added) = (register(inst.reads)?, None);
+        let (mut value, mut added) = (inst.reads.without(Registers::STACK).general_number()?, None);
         for inst in self.before(jump) {
             match inst.effect {
                 Effect::Add { to: Number::Register(to), from: Number::Register(from), minus: false }
@@ -190,7 +188,7 @@ impl Code<'_> {
 
     /// Constants that the code puts into a register: the last before `address` in memory first, then the first behind it.
     fn held(&self, reg: u8, address: u64) -> impl Iterator<Item = u64> {
-        let put = move |(_, inst): (&u64, &Inst)| constant(inst).filter(|c| c.0 == reg).map(|c| c.1);
+        let put = move |(_, inst): (&u64, &Inst)| inst.constant().filter(|c| c.0 == reg).map(|c| c.1);
         let before = self.insts.range(..address).rev().filter_map(put);
         let behind = self.insts.range(address..).filter_map(put);
         before.chain(behind).take(MOST_ADDRESSES)
@@ -211,20 +209,6 @@ impl Table {
     }
 }
 
-/// The constant that an instruction puts into a register.
-fn constant(inst: &Inst) -> Option<(u8, u64)> {
-    match inst.effect {
-        Effect::Lea { to } => {
-            let address = inst.memory.filter(|m| m.base.is_none() && m.index.is_none() && !m.opaque)?;
-            Some((to, address.disp as u64))
-        }
-        Effect::Copy { to: Number::Register(to), from: Number::Constant(value) } => {
-            Some((to, u64::try_from(value).ok()?))
-        }
-        _ => None,
-    }
-}
-
 /// How many values are let through by a branch behind a comparison with `limit`, on one of its ways.
 fn allowed(branch: &Inst, limit: i64) -> Option<usize> {
     let limit = usize::try_from(limit).ok()?;
@@ -233,11 +217,6 @@ fn allowed(branch: &Inst, limit: i64) -> Option<usize> {
         "jae" | "jnb" | "jb" | "jnae" => Some(limit),
         _ => None,
     }
-}
-
-/// The only general register of a set.
-fn register(set: Registers) -> Option<u8> {
-    (0..GENERAL).find(|&reg| set == Registers::general(reg))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Functions → a program: which calls enter which of them.
 //!
 //! A direct call is linked by its address, a call through a stub or a constant cell by what the images say of it, any other
-//! by what callchains and branch records saw. An indirect call that none of them explains may go to any function that
-//! nothing is known to call.
+//! by what callchains and branch records saw; where an indirect call may go that none of them explains is guessed
+//! ([`guess`](super::guess)).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,11 +10,7 @@ use super::cfg::Exit;
 use super::function::Function;
 use super::inst::Flow;
 use super::program::{CallSite, FunctionIx, Place, Program, Target};
-
-/// More candidates than this for one unexplained call tell nothing, unless
-const MOST_GUESSES: usize = 6;
-/// the others have fewer samples than this share of theirs. Nor does a call whose function has less than that of theirs.
-const NEGLIGIBLE: f64 = 0.05;
+use super::through::{Through, through};
 
 /// What the images know about where control goes.
 pub trait Linker {
@@ -22,8 +18,21 @@ pub trait Linker {
     fn stub(&self, place: Place) -> Option<Place>;
     /// What the constant cell at `place` holds when the program runs.
     fn cell(&self, place: Place) -> Option<Place>;
+    /// What the cell at `place` holds when the program starts, which the program may change.
+    fn initial(&self, place: Place) -> Option<Place>;
+    /// Those of `functions` whose addresses data or code holds.
+    fn taken(&self, functions: &BTreeSet<Place>) -> BTreeMap<Place, Taken>;
     /// Whether the function at `place` is called when the program starts, as `main` is, and by nothing else.
     fn begins(&self, place: Place) -> bool;
+}
+
+/// Who has a function's address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// How far into objects, in bytes, it stands when the program starts, or is put there.
+    pub offsets: BTreeSet<i64>,
+    /// Whether an instruction makes it.
+    pub by_code: bool,
 }
 
 /// A call or jump that was seen to happen.
@@ -99,17 +108,21 @@ impl Program {
     fn sites(&self, caller: FunctionIx, linker: &dyn Linker, observed: &Observed) -> Vec<CallSite> {
         let (space, function) = &self.functions[caller];
         let place = |address: u64| Place { space: *space, address };
+        let cell = |inst: usize| match through(function, inst) {
+            Through::Cell(at) => Some(at),
+            _ => None,
+        };
         let mut sites = Vec::new();
         for (inst, i) in function.insts.iter().enumerate() {
             let (known, tail) = match i.flow {
                 Flow::Call(to) => (self.through_stub(place(to), linker), i.noreturn),
-                Flow::IndirectCall { via } => {
-                    (via.and_then(|cell| self.through_cell(place(cell), linker)), i.noreturn)
+                Flow::IndirectCall { .. } => {
+                    (cell(inst).and_then(|at| self.through_cell(place(at), linker)), i.noreturn)
                 }
                 _ => match self.leaves(function, inst) {
                     Some(Exit::Tail(to)) => (self.through_stub(place(to), linker), true),
-                    Some(Exit::Indirect { via }) => (
-                        via.and_then(|cell| self.through_cell(place(cell), linker)).or_else(|| {
+                    Some(Exit::Indirect { .. }) => (
+                        cell(inst).and_then(|at| self.through_cell(place(at), linker)).or_else(|| {
                             linker.stub(place(function.range.start)).and_then(|p| self.function_at(p))
                         }),
                         true,
@@ -144,47 +157,6 @@ impl Program {
     fn through_cell(&self, cell: Place, linker: &dyn Linker) -> Option<FunctionIx> {
         self.function_at(linker.cell(cell)?)
     }
-
-    /// Lets unexplained indirect calls enter the functions that nothing calls, but none that is called when the program starts
-    /// or that (indirectly) calls the caller, and none from code far colder: a function that is called elsewhere would be held to
-    /// how seldom that runs.
-    fn guess(&mut self, samples: &BTreeMap<Place, f64>, linker: &dyn Linker) {
-        let called: BTreeSet<FunctionIx> =
-            self.calls.iter().flat_map(|c| &c.targets).map(|t| t.function).collect();
-        let weight = |f: FunctionIx| {
-            let (space, function) = &self.functions[f];
-            samples.get(&Place { space: *space, address: function.range.start }).copied().unwrap_or(0.0)
-        };
-        let orphan = |&f: &FunctionIx| !called.contains(&f) && !linker.begins(self.entry(f));
-        let mut orphans: Vec<(FunctionIx, f64)> =
-            (0..self.functions.len()).filter(orphan).map(|f| (f, weight(f))).collect();
-        orphans.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        let unexplained: Vec<usize> = (0..self.calls.len()).filter(|&c| self.is_unexplained(c)).collect();
-        for call in unexplained {
-            let caller = self.calls[call].caller;
-            let above = self.above(&BTreeSet::from([caller]));
-            let space = self.functions[caller].0;
-            let own = weight(caller);
-            let fits = |f: &&(FunctionIx, f64)| {
-                f.0 != caller
-                    && !above.contains(&f.0)
-                    && self.functions[f.0].0 == space
-                    && own >= NEGLIGIBLE * f.1
-            };
-            let candidates: Vec<(FunctionIx, f64)> = orphans.iter().filter(fits).copied().collect();
-            self.calls[call].targets = likely(&candidates);
-            // calls guessed later must not lead back by this one
-            self.calls[call].targets.iter().for_each(|target| self.entered[target.function].push(call));
-        }
-        self.entered.iter_mut().for_each(|calls| calls.sort_unstable());
-    }
-
-    fn is_unexplained(&self, call: usize) -> bool {
-        let site = &self.calls[call];
-        let flow = self.functions[site.caller].1.insts[site.inst].flow;
-        site.targets.is_empty()
-            && matches!(flow, Flow::IndirectCall { via: None } | Flow::IndirectJump { via: None })
-    }
 }
 
 /// For each of so many functions, the calls that may enter it.
@@ -194,16 +166,6 @@ fn entered(calls: &[CallSite], functions: usize) -> Vec<Vec<usize>> {
         call.targets.iter().for_each(|target| entered[target.function].push(ix));
     }
     entered
-}
-
-/// The first of `candidates`, which are sorted by their samples, unless too many others have samples as well.
-fn likely(candidates: &[(FunctionIx, f64)]) -> Vec<Target> {
-    let (first, others) = candidates.split_at(candidates.len().min(MOST_GUESSES));
-    let samples = |of: &[(FunctionIx, f64)]| of.iter().map(|f| f.1).sum::<f64>();
-    if !others.is_empty() && samples(others) >= NEGLIGIBLE * samples(first) {
-        return Vec::new();
-    }
-    first.iter().map(|&(function, _)| Target { function, seen: 0, inside: 0 }).collect()
 }
 
 #[cfg(test)]

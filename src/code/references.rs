@@ -18,8 +18,8 @@ const WORD: usize = 4;
 pub struct References {
     /// Where calls and jumps stand, with where they lead.
     pub transfers: Vec<(u64, u64)>,
-    /// Addresses that something else leads to: whoever has one may call it indirectly.
-    pub taken: BTreeSet<u64>,
+    /// Where else something may lead to one of them, with that: whoever has it may call it indirectly.
+    pub taken: Vec<(u64, u64)>,
 }
 
 impl References {
@@ -39,11 +39,11 @@ impl References {
                 if TRANSFERS.contains(&before(1)) {
                     found.transfers.push((at.wrapping_sub(1), to));
                 } else if !(before(2) == 0x0f && before(1) & 0xf0 == 0x80) {
-                    found.taken.insert(to);
+                    found.taken.push((at, to));
                 }
             }
             let constant = u64::from(u32::from_le_bytes(word));
-            found.taken.extend(Some(constant).filter(|&constant| wanted.contains(constant)));
+            found.taken.extend(wanted.contains(constant).then_some((at, constant)));
         }
         found
     }
@@ -94,7 +94,7 @@ mod tests {
         let constant = [0xbf, 0, 0x10, 0, 0];
         let jump = [0x0f, 0x84, 0xfa, 7, 0, 0];
         let taken = |code: &[u8]| find(code, 0x800, Bitness::Bits64).taken;
-        assert_eq!((taken(&lea), taken(&constant)), (BTreeSet::from([0x1000]), BTreeSet::from([0x1000])));
+        assert_eq!((taken(&lea), taken(&constant)), (vec![(0x803, 0x1000)], vec![(0x801, 0x1000)]));
         assert_eq!(find(&jump, 0x800, Bitness::Bits64), References::default());
     }
 

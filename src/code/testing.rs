@@ -1,6 +1,8 @@
 //! Code bytes and links for the tests of this stage and of those behind it.
 
-use super::{Bitness, Linker, Place, Source};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Bitness, Linker, Place, Source, Taken};
 
 /// Bytes of x86-64 code at an address.
 pub(crate) struct Bytes(pub u64, pub Vec<u8>);
@@ -26,6 +28,14 @@ impl Linker for NoStubs {
 
     fn cell(&self, _: Place) -> Option<Place> {
         None
+    }
+
+    fn initial(&self, _: Place) -> Option<Place> {
+        None
+    }
+
+    fn taken(&self, functions: &BTreeSet<Place>) -> BTreeMap<Place, Taken> {
+        functions.iter().map(|&at| (at, Taken { by_code: true, ..Taken::default() })).collect()
     }
 
     fn begins(&self, _: Place) -> bool {

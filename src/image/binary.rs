@@ -3,7 +3,7 @@
 //! In: what the recording says of it and the folders to search. Out: its code, functions, stubs and unwind rows, each read
 //! once; or why they are not there.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -14,6 +14,7 @@ use super::functions::{FunctionRange, Functions};
 use super::locate::{Missing, SearchPath};
 use super::name::{ImageName, NameKind};
 use super::plt::{Plt, PltTarget};
+use super::pointers::Pointers;
 use super::symtab::{Binding, Table, symbols};
 use super::unwind::{CallerRules, RowId, Unwind};
 use super::vdso;
@@ -58,6 +59,7 @@ pub struct Image {
     debug: OnceLock<Option<Elf>>,
     functions: OnceLock<Functions>,
     plt: OnceLock<Plt>,
+    pointers: OnceLock<Pointers>,
     unwind: OnceLock<Option<Unwind>>,
     exported: OnceLock<HashMap<String, Svma>>,
 }
@@ -74,6 +76,7 @@ impl Image {
             debug: OnceLock::new(),
             functions: OnceLock::new(),
             plt: OnceLock::new(),
+            pointers: OnceLock::new(),
             unwind: OnceLock::new(),
             exported: OnceLock::new(),
         }
@@ -189,6 +192,26 @@ impl Image {
     /// Where what jumps through the slot of the global offset table at an address leads.
     pub fn slot_target(&self, at: Svma) -> Option<&PltTarget> {
         self.plt().slot(at)
+    }
+
+    fn pointers(&self, elf: &Elf) -> &Pointers {
+        self.pointers.get_or_init(|| Pointers::new(elf, self.debug().unwrap_or(elf)))
+    }
+
+    /// The word of its data at an address, as it is when the program starts.
+    pub fn word(&self, at: Svma) -> Option<u64> {
+        let elf = self.elf()?;
+        self.pointers(elf).word(elf, at)
+    }
+
+    /// Where in its data each of the addresses `wanted` stands when the program starts.
+    pub fn pointers_to(&self, wanted: &BTreeSet<u64>) -> BTreeMap<u64, BTreeSet<u64>> {
+        self.elf().map(|elf| self.pointers(elf).to(elf, wanted)).unwrap_or_default()
+    }
+
+    /// How many bytes behind where pointers to it lead an address is in a named object of its data.
+    pub fn offset_in_object(&self, at: Svma) -> Option<i64> {
+        self.pointers(self.elf()?).offset(at.0)
     }
 
     fn unwind(&self) -> Option<&Unwind> {

@@ -45,7 +45,6 @@ pub use mapping::{Mapped, Mapping, MappingIx, When};
 pub use name::{ImageName, NameKind};
 pub use noreturn::{jumps_away, noreturn};
 pub use plt::PltTarget;
-pub use pointers::pointers;
 pub use running::{FileMap, Mappings, Place, Running};
 pub use space::{AddressSpaces, Era, Eras};
 pub use symbols::{SourceFrame, Symbol, Symbolizer, Wholesym, demangle};

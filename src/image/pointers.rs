@@ -1,32 +1,93 @@
-//! Which of some addresses an image's data holds, or will when the program runs.
+//! What the words of an image's data hold when the program starts: what stands in the file, or what the loader puts there by a
+//! relocation.
 //!
-//! In: an x86 ELF file of either width. Out: those that stand in a word of its data, or that the loader puts there by a
-//! relocation: tables of functions, and slots that may be read instead of called through.
+//! In: an x86 ELF file of either width. Out: single words; where some addresses stand, in tables of functions and slots that may be read
+//! instead of called through; and how far into its object such a place is. What the program itself puts there later it does not know.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use object::elf;
 
+use super::Svma;
 use super::elf::{Elf, Section};
-use super::symtab::{Relocation, Table, relocations, symbols};
+use super::symtab::{Relocation, Symbol, Table, relocations, symbols};
 
-/// Those of `wanted` that `elf`'s data points to.
-pub fn pointers(elf: &Elf, wanted: &BTreeSet<u64>) -> BTreeSet<u64> {
-    let names = symbols(elf, Table::Dynsym);
-    let put = |r: &Relocation| match r.symbol {
-        0 => r.addend.map(|addend| addend as u64),
-        symbol => names.get(symbol as usize).map(|s| s.value.wrapping_add_signed(r.addend.unwrap_or(0))),
-    };
-    let jumped_through = [elf::R_X86_64_JUMP_SLOT.0, elf::R_386_JMP_SLOT.0];
-    let loaded = relocations(elf);
-    let put = loaded.iter().filter(|r| !jumped_through.contains(&r.kind)).filter_map(put);
-    let mut found: BTreeSet<u64> = put.filter(|address| wanted.contains(address)).collect();
-    for section in elf.sections().iter().filter(|section| holds_data(section)) {
-        let bytes = elf.section_bytes(section).unwrap_or_default();
-        let words = bytes.chunks_exact(if elf.is_64 { 8 } else { 4 }).map(word);
-        found.extend(words.filter(|word| wanted.contains(word)));
+/// Words in front of the first function of a C++ table of virtual functions, which the objects' pointers skip (Itanium C++ ABI, 2.5.2).
+const VIRTUAL_WORDS: u64 = 2;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Pointers {
+    /// What the loader puts where.
+    put: HashMap<u64, u64>,
+    /// Named objects: start, end, and where a pointer to one leads.
+    objects: Vec<(u64, u64, u64)>,
+}
+
+impl Pointers {
+    /// Those of an image, whose objects `named`, the file itself or the one with its symbols, has names for.
+    pub fn new(elf: &Elf, named: &Elf) -> Pointers {
+        let names = symbols(elf, Table::Dynsym);
+        let resolved = [elf::R_X86_64_IRELATIVE.0, elf::R_386_IRELATIVE.0];
+        let jumped_through = [elf::R_X86_64_JUMP_SLOT.0, elf::R_386_JMP_SLOT.0];
+        let known = |r: &&Relocation| !resolved.contains(&r.kind) && !jumped_through.contains(&r.kind);
+        let value = |r: &Relocation| match r.symbol {
+            0 => r.addend.map(|addend| addend as u64),
+            symbol => {
+                let symbol = names.get(symbol as usize).filter(|s| s.value != 0);
+                symbol.map(|s| s.value.wrapping_add_signed(r.addend.unwrap_or(0)))
+            }
+        };
+        let put = relocations(elf);
+        let put = put.iter().filter(known).filter_map(|r| Some((r.place, value(r)?))).collect();
+        let word = if elf.is_64 { 8 } else { 4 };
+        let object = |s: Symbol| {
+            let skipped = if s.name.starts_with("_ZTV") { VIRTUAL_WORDS * word } else { 0 };
+            (s.value, s.value.saturating_add(s.size), s.value.saturating_add(skipped))
+        };
+        let mut objects: Vec<_> = symbols(named, Table::Symtab)
+            .into_iter()
+            .filter(|s| s.object && s.size > 0)
+            .map(object)
+            .collect();
+        objects.sort_unstable();
+        Pointers { put, objects }
     }
-    found
+
+    /// The word at `at`.
+    pub fn word(&self, elf: &Elf, at: Svma) -> Option<u64> {
+        let len = if elf.is_64 { 8 } else { 4 };
+        self.put.get(&at.0).copied().or_else(|| {
+            let bytes = elf.read(at, len)?;
+            (bytes.len() as u64 == len).then(|| word(&bytes))
+        })
+    }
+
+    /// Where each of `wanted` stands in the data of `elf`.
+    pub fn to(&self, elf: &Elf, wanted: &BTreeSet<u64>) -> BTreeMap<u64, BTreeSet<u64>> {
+        let mut found: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+        let mut stands = |place: u64, address: u64| {
+            if wanted.contains(&address) {
+                found.entry(address).or_default().insert(place);
+            }
+        };
+        self.put.iter().for_each(|(&place, &address)| stands(place, address));
+        let size = if elf.is_64 { 8 } else { 4 };
+        for section in elf.sections().iter().filter(|section| holds_data(section)) {
+            let bytes = elf.section_bytes(section).unwrap_or_default();
+            for (place, bytes) in (section.svma..).step_by(size).zip(bytes.chunks_exact(size)) {
+                stands(place, word(bytes));
+            }
+        }
+        found
+    }
+
+    /// How many bytes behind where pointers to its object lead a `place` is; `None` outside named objects.
+    pub fn offset(&self, place: u64) -> Option<i64> {
+        let before = self.objects.partition_point(|object| object.0 <= place);
+        let &(_, end, at) = self.objects.get(before.checked_sub(1)?)?;
+        (place < end).then(|| place.wrapping_sub(at) as i64)
+    }
 }
 
 fn holds_data(section: &Section) -> bool {
@@ -54,6 +115,14 @@ mod tests {
             symbol.unwrap_or_else(|| panic!("{name}")).value
         };
         let (output, called) = (named("_IO_default_xsputn"), named("fn1"));
-        assert_eq!(pointers(&elf, &BTreeSet::from([output, called])), BTreeSet::from([output]));
+        let pointers = Pointers::new(&elf, &elf);
+        let found = pointers.to(&elf, &BTreeSet::from([output, called]));
+        assert_eq!(found.keys().copied().collect::<Vec<_>>(), [output]);
+        // the eighth word of `_IO_helper_jumps` and of others like it, the first two of which are not used
+        let offsets: BTreeSet<_> = found[&output].iter().map(|&place| pointers.offset(place)).collect();
+        assert_eq!(offsets, BTreeSet::from([Some(7 * 8)]));
+        let place = found[&output].first().expect("one");
+        assert_eq!(pointers.word(&elf, Svma(*place)), Some(output));
+        assert_eq!(pointers.offset(named("main")), None);
     }
 }

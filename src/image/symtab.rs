@@ -50,6 +50,8 @@ pub struct Symbol {
     pub binding: Binding,
     /// Whether it is a function that this file defines.
     pub function: bool,
+    /// Whether it is data that this file defines.
+    pub object: bool,
 }
 
 /// Which of several names for one address serves best: the least. Global, fewest underscores in front, longest, as perf
@@ -130,7 +132,7 @@ fn entries<T: Pod>(bytes: &[u8]) -> &[T] {
 }
 
 fn symbol<S: Sym<Endian = Endianness>>(symbol: &S, endian: Endianness, strings: &mut Strings<'_>) -> Symbol {
-    let kind = symbol.st_type();
+    let (kind, defined) = (symbol.st_type(), !symbol.is_undefined(endian));
     Symbol {
         name: strings.at(symbol.st_name(endian)),
         value: symbol.st_value(endian).into(),
@@ -141,7 +143,8 @@ fn symbol<S: Sym<Endian = Endianness>>(symbol: &S, endian: Endianness, strings: 
             elf::STB_WEAK => Binding::Weak,
             _ => Binding::Global,
         },
-        function: (kind == elf::STT_FUNC || kind == elf::STT_GNU_IFUNC) && !symbol.is_undefined(endian),
+        function: (kind == elf::STT_FUNC || kind == elf::STT_GNU_IFUNC) && defined,
+        object: kind == elf::STT_OBJECT && defined,
     }
 }
 

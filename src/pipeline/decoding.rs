@@ -87,6 +87,11 @@ impl Source for Code<'_> {
         code.or_else(|| self.image.read_data(Svma(address), len)).unwrap_or_default()
     }
 
+    fn word(&self, address: u64, len: usize) -> Option<u64> {
+        let whole = matches!((self.image.class()?, len), (Class::Bits64, 8) | (Class::Bits32, 4));
+        whole.then(|| self.image.word(Svma(address)))?
+    }
+
     fn noreturn(&self, callee: Callee) -> bool {
         match callee {
             Callee::At(entry) => self.ends(entry),

@@ -8,9 +8,9 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::decoding::function;
-use crate::code::{Linker, Place};
-use crate::image::{ImageId, Images, PltTarget, Svma};
+use super::decoding::{Range, bitness, function};
+use crate::code::{Linker, Place, References, Taken, stored};
+use crate::image::{Image, ImageId, Images, PltTarget, Svma};
 
 /// Resolvers are small.
 const LARGEST_RESOLVER: u64 = 4096;
@@ -67,6 +67,40 @@ impl<'a> Links<'a> {
         function(self.images, (space, entry.0, end), &[entry.0]).constants().collect()
     }
 
+    /// Those of the addresses `wanted` that the data or the code of an image holds.
+    fn taken_in(&self, space: u32, wanted: &BTreeSet<u64>) -> BTreeMap<u64, Taken> {
+        let image = self.images.get(ImageId(space));
+        let mut taken: BTreeMap<u64, Taken> = BTreeMap::new();
+        for (address, places) in image.pointers_to(wanted) {
+            let offsets = places.iter().filter_map(|&place| image.offset_in_object(Svma(place)));
+            taken.entry(address).or_default().offsets.extend(offsets);
+        }
+        for (range, addresses) in self.takers(image, space, wanted) {
+            let taker = function(self.images, range, &[]);
+            for address in addresses.into_iter().filter(|address| taker.constants().any(|c| c == *address)) {
+                let taken = taken.entry(address).or_default();
+                taken.by_code = true;
+                taken.offsets.extend(stored(&taker, address));
+            }
+        }
+        taken
+    }
+
+    /// Functions of an image that seem to take some of the addresses `wanted`, and which.
+    fn takers(&self, image: &Image, space: u32, wanted: &BTreeSet<u64>) -> BTreeMap<Range, BTreeSet<u64>> {
+        let mut takers: BTreeMap<Range, BTreeSet<u64>> = BTreeMap::new();
+        let (Some(elf), Some(bitness)) = (image.elf(), bitness(image)) else { return takers };
+        for section in elf.sections().iter().filter(|section| section.executable) {
+            let bytes = elf.section_bytes(section).unwrap_or_default();
+            for (at, address) in References::find(&bytes, section.svma, bitness, wanted).taken {
+                if let Some(f) = image.function_at(Svma(at)) {
+                    takers.entry((space, f.start.0, f.end.0)).or_default().insert(address);
+                }
+            }
+        }
+        takers
+    }
+
     fn choose(&self, resolver: Place) -> Option<Place> {
         let range = self.images.get(ImageId(resolver.space)).function_at(Svma(resolver.address))?;
         if range.start.0 != resolver.address || range.end.0 - range.start.0 > LARGEST_RESOLVER {
@@ -90,6 +124,24 @@ impl Linker for Links<'_> {
 
     fn cell(&self, at: Place) -> Option<Place> {
         self.lead(at.space, self.images.get(ImageId(at.space)).slot_target(Svma(at.address))?)
+    }
+
+    fn initial(&self, at: Place) -> Option<Place> {
+        let address = self.images.get(ImageId(at.space)).word(Svma(at.address))?;
+        Some(Place { address, ..at })
+    }
+
+    fn taken(&self, functions: &BTreeSet<Place>) -> BTreeMap<Place, Taken> {
+        let mut wanted: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+        for at in functions {
+            wanted.entry(at.space).or_default().insert(at.address);
+        }
+        let mut taken = BTreeMap::new();
+        for (space, wanted) in wanted {
+            let found = self.taken_in(space, &wanted).into_iter();
+            taken.extend(found.map(|(address, taken)| (Place { space, address }, taken)));
+        }
+        taken
     }
 
     fn begins(&self, at: Place) -> bool {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::decoding::{Range, bitness, function};
 use crate::code::{Function, Inst, Linker, Place, Program, References};
-use crate::image::{Image, ImageId, Images, Svma, pointers};
+use crate::image::{Image, ImageId, Images, Svma};
 
 /// Functions that may call one, beyond which it is not known which of them did.
 const MOST_CALLERS: usize = 4;
@@ -64,11 +64,11 @@ impl Found {
         if wanted.is_empty() {
             return;
         }
-        self.taken.extend(pointers(elf, &wanted).iter().map(|at| entries[at]));
+        self.taken.extend(image.pointers_to(&wanted).keys().map(|at| entries[at]));
         for section in elf.sections().iter().filter(|section| section.executable) {
             let bytes = elf.section_bytes(section).unwrap_or_default();
             let within = References::find(&bytes, section.svma, bitness, &wanted);
-            self.taken.extend(within.taken.iter().map(|at| entries[at]));
+            self.taken.extend(within.taken.iter().map(|(_, to)| entries[to]));
             for (from, to) in within.transfers {
                 let caller = image.function_at(Svma(from)).filter(|f| f.start.0 != entries[&to].address);
                 let range = caller.map(|f| (space, f.start.0, f.end.0));

@@ -1,0 +1,131 @@
+//! Where an indirect call may go that neither the code nor the recording explains.
+//!
+//! In: linked functions, how many samples each has, and what the images know of words. Out: targets of such calls, none of which is
+//! certain. A call through a variable goes where that leads when the program starts; one through a word of an object to what stands, or
+//! is put, as far into objects (tables of virtual functions and of handlers are such), else to functions that nothing is known to call and
+//! whose address something holds; a call through what the function was given to such whose address code takes. None enters a function that (indirectly) calls the caller, and none is made by code far colder than what it
+//! would enter: a function that is called elsewhere would be held to how seldom that runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::inst::Flow;
+use super::link::Linker;
+use super::program::{CallSite, FunctionIx, Place, Program, Target};
+use super::through::{Through, through};
+
+/// More candidates than this for one unexplained call tell nothing, unless
+const MOST_GUESSES: usize = 6;
+/// the others have fewer samples than this share of theirs. Nor does a call whose function has less than that of theirs.
+const NEGLIGIBLE: f64 = 0.05;
+
+/// Functions that can be called indirectly.
+#[derive(Default)]
+struct Takens {
+    /// By how far into objects their addresses stand.
+    slots: BTreeMap<i64, Vec<FunctionIx>>,
+    /// Those that nothing is known to call …
+    orphans: Vec<FunctionIx>,
+    /// … and of these those whose address code takes.
+    handed: Vec<FunctionIx>,
+}
+
+impl Program {
+    /// Lets unexplained indirect calls enter functions, which have so many `samples`: first those that are surest of it, for what is
+    /// guessed must not lead back.
+    pub(super) fn guess(&mut self, samples: &BTreeMap<Place, f64>, linker: &dyn Linker) {
+        let open = (0..self.calls.len()).filter(|&call| self.is_unexplained(call));
+        let open: Vec<(usize, Through)> = open.map(|call| (call, self.through(call))).collect();
+        if open.is_empty() {
+            return;
+        }
+        let load = |f| samples.get(&self.entry(f)).copied().unwrap_or(0.0);
+        let loads: Vec<f64> = (0..self.functions.len()).map(load).collect();
+        let takens = self.takens(linker);
+        for &(call, through) in &open {
+            if let Through::Cell(address) = through {
+                self.enter_held(call, address, linker);
+            }
+        }
+        for &(call, through) in &open {
+            if let Through::Slot(offset) = through {
+                self.enter(call, takens.slots.get(&offset).map_or(&[], Vec::as_slice), &loads);
+            }
+        }
+        for &(call, through) in &open {
+            if self.calls[call].targets.is_empty() {
+                let given = through == Through::Unknown;
+                self.enter(call, if given { &takens.handed } else { &takens.orphans }, &loads);
+            }
+        }
+        self.entered.iter_mut().for_each(|calls| calls.sort_unstable());
+    }
+
+    fn is_unexplained(&self, call: usize) -> bool {
+        let site = &self.calls[call];
+        let flow = self.functions[site.caller].1.insts[site.inst].flow;
+        site.targets.is_empty() && matches!(flow, Flow::IndirectCall { .. } | Flow::IndirectJump { .. })
+    }
+
+    fn through(&self, call: usize) -> Through {
+        let CallSite { caller, inst, .. } = self.calls[call];
+        through(&self.functions[caller].1, inst)
+    }
+
+    fn takens(&self, linker: &dyn Linker) -> Takens {
+        let called: BTreeSet<FunctionIx> =
+            self.calls.iter().flat_map(|c| &c.targets).map(|t| t.function).collect();
+        let entries: BTreeSet<Place> = (0..self.functions.len()).map(|f| self.entry(f)).collect();
+        let mut takens = Takens::default();
+        for (at, taken) in linker.taken(&entries) {
+            let Some(function) = self.function_at(at) else { continue };
+            taken.offsets.into_iter().for_each(|at| takens.slots.entry(at).or_default().push(function));
+            if !called.contains(&function) && !linker.begins(at) {
+                takens.orphans.push(function);
+                takens.handed.extend(taken.by_code.then_some(function));
+            }
+        }
+        takens
+    }
+
+    /// Lets a call enter what a variable holds when the program starts.
+    fn enter_held(&mut self, call: usize, address: u64, linker: &dyn Linker) {
+        let caller = self.calls[call].caller;
+        let held = linker.initial(Place { space: self.functions[caller].0, address });
+        let target = held.and_then(|at| self.function_at(at));
+        let target = self.leading_on(caller, target.into_iter());
+        self.link_to(call, &target);
+    }
+
+    /// Those of `functions` in the image of the `caller` that do not lead back to it.
+    fn leading_on(&self, caller: FunctionIx, functions: impl Iterator<Item = FunctionIx>) -> Vec<FunctionIx> {
+        let above = self.above(&BTreeSet::from([caller]));
+        let leads_on = |&f: &FunctionIx| {
+            f != caller && self.functions[f].0 == self.functions[caller].0 && !above.contains(&f)
+        };
+        functions.filter(leads_on).collect()
+    }
+
+    /// Lets a call enter the likely ones of `candidates`, if there are any.
+    fn enter(&mut self, call: usize, candidates: &[FunctionIx], loads: &[f64]) {
+        let caller = self.calls[call].caller;
+        let warm = candidates.iter().copied().filter(|&f| loads[caller] >= NEGLIGIBLE * loads[f]);
+        let mut fitting = self.leading_on(caller, warm);
+        fitting.sort_by(|&a, &b| loads[b].total_cmp(&loads[a]).then(a.cmp(&b)));
+        let likely = likely(&fitting, loads);
+        self.link_to(call, likely);
+    }
+
+    fn link_to(&mut self, call: usize, targets: &[FunctionIx]) {
+        let target = |&function: &FunctionIx| Target { function, seen: 0, inside: 0 };
+        self.calls[call].targets = targets.iter().map(target).collect();
+        // calls guessed later must not lead back by this one
+        targets.iter().for_each(|&f| self.entered[f].push(call));
+    }
+}
+
+/// The first of `candidates`, which are sorted by their samples, unless too many others have samples as well.
+fn likely<'a>(candidates: &'a [FunctionIx], loads: &[f64]) -> &'a [FunctionIx] {
+    let (first, others) = candidates.split_at(candidates.len().min(MOST_GUESSES));
+    let samples = |of: &[FunctionIx]| of.iter().map(|&f| loads[f]).sum::<f64>();
+    if !others.is_empty() && samples(others) >= NEGLIGIBLE * samples(first) { &[] } else { first }
+}
