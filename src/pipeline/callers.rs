@@ -56,8 +56,10 @@ pub fn samples(survey: &Survey, functions: &[(u32, Function)]) -> BTreeMap<Place
 /// Samples of a function.
 #[derive(Clone, Copy, Default)]
 struct Sampled {
-    /// Those with callers.
+    /// Those with a callchain.
     chained: f64,
+    /// Those whose callchain names a caller.
+    named: f64,
     /// Those whose first caller does not call the function.
     hidden: f64,
 }
@@ -126,11 +128,14 @@ impl Book<'_> {
         }
         let (samples, sampled) = (cell.samples as f64, self.sampled.entry(function).or_default());
         sampled.chained += samples;
+        sampled.named +=
+            if context.callers.iter().flatten().flatten().next().is_some() { samples } else { 0.0 };
         sampled.hidden += if explained { 0.0 } else { samples };
     }
 
     fn close(mut self, samples: f64) -> Told {
-        let chained: f64 = self.sampled.values().map(|s| s.chained).sum();
+        // chains of frame pointers name next to nobody in code without them
+        let named: f64 = self.sampled.values().map(|s| s.named).sum();
         let own = |callee: &Place| self.sampled.get(callee).map_or(0.0, |s| s.chained);
         let inferred =
             self.inferred.into_iter().filter(|((_, to), calls)| calls.0 as f64 > NOTABLE * own(to));
@@ -142,7 +147,7 @@ impl Book<'_> {
         let seen = |((from, to), (count, inside))| Seen { from, to, count, inside };
         Told {
             hidden: hidden.map(|(at, _)| *at).collect(),
-            complete: 2.0 * chained > samples,
+            complete: 2.0 * named > samples,
             seen: self.seen.into_iter().map(seen).collect(),
             ..self.told
         }
