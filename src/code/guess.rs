@@ -2,14 +2,14 @@
 //!
 //! In: linked functions, how many samples each has, and what the images know of words. Out: targets of such calls, none of which is
 //! certain. A call through a variable goes where that leads when the program starts; one through a word of an object to what stands, or
-//! is put, as far into objects (tables of virtual functions and of handlers are such), else to functions that nothing is known to call and
-//! whose address something holds; a call through what the function was given to such whose address code takes. None enters a function that (indirectly) calls the caller, and none is made by code far colder than what it
+//! is put, as far into objects or elements of arrays (tables of virtual functions and of handlers are such), or, if that has next to no
+//! samples, to functions that nothing is known to call and whose address something holds; a call through what the function was given to such whose address code takes. None enters a function that (indirectly) calls the caller, and none is made by code far colder than what it
 //! would enter: a function that is called elsewhere would be held to how seldom that runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::inst::Flow;
-use super::link::Linker;
+use super::link::{Linker, Slot};
 use super::program::{CallSite, FunctionIx, Place, Program, Target};
 use super::through::{Through, through};
 
@@ -21,12 +21,37 @@ const NEGLIGIBLE: f64 = 0.05;
 /// Functions that can be called indirectly.
 #[derive(Default)]
 struct Takens {
-    /// By how far into objects their addresses stand.
-    slots: BTreeMap<i64, Vec<FunctionIx>>,
+    /// Where in objects their addresses stand.
+    slots: Vec<(Slot, FunctionIx)>,
     /// Those that nothing is known to call …
     orphans: Vec<FunctionIx>,
     /// … and of these those whose address code takes.
     handed: Vec<FunctionIx>,
+}
+
+impl Takens {
+    /// Those that stand where calls find their targets so.
+    fn at(&self, through: Through) -> Vec<FunctionIx> {
+        let Through::Slot(offset) = through else { return Vec::new() };
+        let there: BTreeSet<FunctionIx> =
+            self.slots.iter().filter(|(slot, _)| slot.may_be_at(offset)).map(|(_, f)| *f).collect();
+        there.into_iter().collect()
+    }
+}
+
+impl Slot {
+    /// Whether it may be so many bytes into an element of an array that its object is, or into the object.
+    fn may_be_at(&self, offset: i64) -> bool {
+        let before = self.offset - offset;
+        // what is before, and all of the object, are whole elements of this size, or of a part of it
+        let element = gcd(self.size.unsigned_abs(), before.unsigned_abs());
+        let elements = before > 0 && offset >= 0 && self.size > 0;
+        before == 0 || elements && element > offset.unsigned_abs()
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 impl Program {
@@ -46,16 +71,24 @@ impl Program {
                 self.enter_held(call, address, linker);
             }
         }
+        let mut left = Vec::new();
         for &(call, through) in &open {
-            if let Through::Slot(offset) = through {
-                self.enter(call, takens.slots.get(&offset).map_or(&[], Vec::as_slice), &loads);
+            if !self.calls[call].targets.is_empty() {
+                continue;
+            }
+            let there = takens.at(through);
+            let found = self.likely(call, &there, &loads);
+            let own = loads[self.calls[call].caller];
+            match found.iter().map(|&f| loads[f]).sum::<f64>() >= NEGLIGIBLE * own && !found.is_empty() {
+                true => self.link_to(call, &found),
+                false => left.push((call, there, through)),
             }
         }
-        for &(call, through) in &open {
-            if self.calls[call].targets.is_empty() {
-                let given = through == Through::Unknown;
-                self.enter(call, if given { &takens.handed } else { &takens.orphans }, &loads);
-            }
+        for (call, there, through) in left {
+            let others = if through == Through::Unknown { &takens.handed } else { &takens.orphans };
+            let all: BTreeSet<FunctionIx> = others.iter().chain(&there).copied().collect();
+            let found = self.likely(call, &all.into_iter().collect::<Vec<_>>(), &loads);
+            self.link_to(call, &found);
         }
         self.entered.iter_mut().for_each(|calls| calls.sort_unstable());
     }
@@ -78,7 +111,7 @@ impl Program {
         let mut takens = Takens::default();
         for (at, taken) in linker.taken(&entries) {
             let Some(function) = self.function_at(at) else { continue };
-            taken.offsets.into_iter().for_each(|at| takens.slots.entry(at).or_default().push(function));
+            takens.slots.extend(taken.slots.into_iter().map(|slot| (slot, function)));
             if !called.contains(&function) && !linker.begins(at) {
                 takens.orphans.push(function);
                 takens.handed.extend(taken.by_code.then_some(function));
@@ -105,14 +138,13 @@ impl Program {
         functions.filter(leads_on).collect()
     }
 
-    /// Lets a call enter the likely ones of `candidates`, if there are any.
-    fn enter(&mut self, call: usize, candidates: &[FunctionIx], loads: &[f64]) {
+    /// The likely ones of `candidates` for a call to enter.
+    fn likely(&self, call: usize, candidates: &[FunctionIx], loads: &[f64]) -> Vec<FunctionIx> {
         let caller = self.calls[call].caller;
         let warm = candidates.iter().copied().filter(|&f| loads[caller] >= NEGLIGIBLE * loads[f]);
         let mut fitting = self.leading_on(caller, warm);
         fitting.sort_by(|&a, &b| loads[b].total_cmp(&loads[a]).then(a.cmp(&b)));
-        let likely = likely(&fitting, loads);
-        self.link_to(call, likely);
+        likely(&fitting, loads).to_vec()
     }
 
     fn link_to(&mut self, call: usize, targets: &[FunctionIx]) {
@@ -128,4 +160,20 @@ fn likely<'a>(candidates: &'a [FunctionIx], loads: &[f64]) -> &'a [FunctionIx] {
     let (first, others) = candidates.split_at(candidates.len().min(MOST_GUESSES));
     let samples = |of: &[FunctionIx]| of.iter().map(|&f| loads[f]).sum::<f64>();
     if !others.is_empty() && samples(others) >= NEGLIGIBLE * samples(first) { &[] } else { first }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_may_be_one_of_each_element() {
+        // three elements of 24 bytes
+        let within = |offset| Slot { offset, size: 72 };
+        assert!(within(56).may_be_at(8) && within(8).may_be_at(8) && within(56).may_be_at(56));
+        assert!(!within(56).may_be_at(16), "in the third it is the second word");
+        assert!(!within(8).may_be_at(56), "behind it");
+        let put = Slot { offset: 56, size: 0 };
+        assert!(put.may_be_at(56) && !put.may_be_at(8), "nobody knows of what");
+    }
 }

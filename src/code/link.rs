@@ -26,11 +26,20 @@ pub trait Linker {
     fn begins(&self, place: Place) -> bool;
 }
 
+/// A word of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Slot {
+    /// How many bytes behind where pointers to the object lead.
+    pub offset: i64,
+    /// Bytes of the object; 0 where nobody knows.
+    pub size: i64,
+}
+
 /// Who has a function's address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// How far into objects, in bytes, it stands when the program starts, or is put there.
-    pub offsets: BTreeSet<i64>,
+    /// Where in objects it stands when the program starts, or is put.
+    pub slots: BTreeSet<Slot>,
     /// Whether an instruction makes it.
     pub by_code: bool,
 }

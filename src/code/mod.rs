@@ -38,7 +38,7 @@ pub use dominators::Dominators;
 pub use explore::{discover, explore};
 pub use function::Function;
 pub use inst::{Address, Effect, Flow, Inst, Kind, Number, Registers};
-pub use link::{Linker, Seen, Taken, Told};
+pub use link::{Linker, Seen, Slot, Taken, Told};
 pub use loops::{Counted, Loop, LoopIx, Loops};
 pub use mnemonic::Mnemonic;
 pub(crate) use program::closure;

@@ -209,9 +209,9 @@ impl Image {
         self.elf().map(|elf| self.pointers(elf).to(elf, wanted)).unwrap_or_default()
     }
 
-    /// How many bytes behind where pointers to it lead an address is in a named object of its data.
-    pub fn offset_in_object(&self, at: Svma) -> Option<i64> {
-        self.pointers(self.elf()?).offset(at.0)
+    /// How many bytes behind where pointers to it lead an address is in a named object of its data, and how many there are.
+    pub fn within_object(&self, at: Svma) -> Option<(i64, i64)> {
+        self.pointers(self.elf()?).within(at.0)
     }
 
     fn unwind(&self) -> Option<&Unwind> {

@@ -82,11 +82,11 @@ impl Pointers {
         found
     }
 
-    /// How many bytes behind where pointers to its object lead a `place` is; `None` outside named objects.
-    pub fn offset(&self, place: u64) -> Option<i64> {
+    /// How many bytes behind where pointers to its object lead a `place` is, and how many there are; `None` outside named objects.
+    pub fn within(&self, place: u64) -> Option<(i64, i64)> {
         let before = self.objects.partition_point(|object| object.0 <= place);
         let &(_, end, at) = self.objects.get(before.checked_sub(1)?)?;
-        (place < end).then(|| place.wrapping_sub(at) as i64)
+        (place < end).then(|| (place.wrapping_sub(at) as i64, end.wrapping_sub(at) as i64))
     }
 }
 
@@ -119,10 +119,10 @@ mod tests {
         let found = pointers.to(&elf, &BTreeSet::from([output, called]));
         assert_eq!(found.keys().copied().collect::<Vec<_>>(), [output]);
         // the eighth word of `_IO_helper_jumps` and of others like it, the first two of which are not used
-        let offsets: BTreeSet<_> = found[&output].iter().map(|&place| pointers.offset(place)).collect();
-        assert_eq!(offsets, BTreeSet::from([Some(7 * 8)]));
+        let offsets: BTreeSet<_> = found[&output].iter().map(|&place| pointers.within(place)).collect();
+        assert_eq!(offsets, BTreeSet::from([Some((7 * 8, 21 * 8))]));
         let place = found[&output].first().expect("one");
         assert_eq!(pointers.word(&elf, Svma(*place)), Some(output));
-        assert_eq!(pointers.offset(named("main")), None);
+        assert_eq!(pointers.within(named("main")), None);
     }
 }

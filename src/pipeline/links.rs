@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::decoding::{Range, bitness, function};
-use crate::code::{Linker, Place, References, Taken, stored};
+use crate::code::{Linker, Place, References, Slot, Taken, stored};
 use crate::image::{Image, ImageId, Images, PltTarget, Svma};
 
 /// Resolvers are small.
@@ -72,15 +72,17 @@ impl<'a> Links<'a> {
         let image = self.images.get(ImageId(space));
         let mut taken: BTreeMap<u64, Taken> = BTreeMap::new();
         for (address, places) in image.pointers_to(wanted) {
-            let offsets = places.iter().filter_map(|&place| image.offset_in_object(Svma(place)));
-            taken.entry(address).or_default().offsets.extend(offsets);
+            let slots = places.iter().filter_map(|&place| image.within_object(Svma(place)));
+            let slots = slots.map(|(offset, size)| Slot { offset, size });
+            taken.entry(address).or_default().slots.extend(slots);
         }
         for (range, addresses) in self.takers(image, space, wanted) {
             let taker = function(self.images, range, &[]);
             for address in addresses.into_iter().filter(|address| taker.constants().any(|c| c == *address)) {
                 let taken = taken.entry(address).or_default();
                 taken.by_code = true;
-                taken.offsets.extend(stored(&taker, address));
+                let offsets = stored(&taker, address).into_iter();
+                taken.slots.extend(offsets.map(|offset| Slot { offset, size: 0 }));
             }
         }
         taken
