@@ -22,14 +22,7 @@ const NOTABLE: f64 = 0.05;
 /// What the samples tell of calls between `functions`, which are sorted.
 pub fn told(survey: &Survey, functions: &[(u32, Function)], linker: &dyn Linker) -> Told {
     let lookup = Lookup { functions, linker, entered: BTreeMap::new() };
-    let mut book = Book {
-        lookup,
-        told: Told::default(),
-        seen: Calls::new(),
-        inferred: Calls::new(),
-        sampled: BTreeMap::new(),
-        known: BTreeMap::new(),
-    };
+    let mut book = Book::new(lookup);
     let chains = |visit: &mut dyn FnMut(&Cell, &Context)| {
         survey.cells.iter().for_each(|cell| visit(cell, &survey.contexts[cell.context as usize]));
     };
@@ -90,7 +83,18 @@ enum Caller {
     Among(Vec<Place>),
 }
 
-impl Book<'_> {
+impl<'a> Book<'a> {
+    fn new(lookup: Lookup<'a>) -> Book<'a> {
+        Book {
+            lookup,
+            told: Told::default(),
+            seen: Calls::new(),
+            inferred: Calls::new(),
+            sampled: BTreeMap::new(),
+            known: BTreeMap::new(),
+        }
+    }
+
     /// Notes the functions with frames that indirect calls enter.
     fn enter(&mut self, cell: &Cell, context: &Context) {
         for (_, call, callee) in self.lookup.chain(cell, context) {
@@ -281,5 +285,36 @@ impl Lookup<'_> {
             ring = next.into_iter().filter(|at| self.starting(*at).is_some() && known.insert(*at)).collect();
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::explore;
+    use crate::code::testing::{Bytes, NoStubs};
+    use crate::image::{ImageId, Location, Svma};
+    use crate::perfdata::AttrIx;
+
+    /// What ten samples tell, `named` of which have a caller on their chain.
+    fn told_of(named: u64) -> Told {
+        // 0: call 6; 5: ret — 6: nop; 7: ret
+        let source = Bytes(0, vec![0xe8, 1, 0, 0, 0, 0xc3, 0x90, 0xc3]);
+        let functions = [0..6, 6..8].map(|range| (0, explore(&source, range, &[])));
+        let lookup = Lookup { functions: &functions, linker: &NoStubs, entered: BTreeMap::new() };
+        let mut book = Book::new(lookup);
+        let location = |address| Location { image: ImageId(0), svma: Svma(address) };
+        for (samples, callers) in [(named, vec![Some(location(5))]), (10 - named, Vec::new())] {
+            let cell =
+                Cell { attr: AttrIx(0), at: location(6), context: 0, samples, weight: samples, exact: 0 };
+            book.note(&cell, &Context { callers: Some(callers.into()), unwound: false });
+        }
+        book.close(10.0)
+    }
+
+    #[test]
+    fn chains_that_name_nobody_show_no_calls() {
+        assert!(told_of(6).complete && told_of(6).seen.len() == 1);
+        assert!(!told_of(4).complete, "code without frame pointers");
     }
 }

@@ -112,6 +112,49 @@ pub fn bitness(image: &Image) -> Option<Bitness> {
 mod tests {
     use super::super::testing::of_case;
     use super::*;
+    use crate::code::Flow;
+
+    /// The transfers of control that ran in a case, by the addresses of its binary.
+    fn transfers(case: &str) -> Vec<(u64, u64)> {
+        let path = format!("{}/testdata/cases/{case}.truth.tsv", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).expect("the truth");
+        let address = |field: &str| u64::from_str_radix(field, 16).expect("an address");
+        let edges = text.lines().filter_map(|line| line.strip_prefix("E\t"));
+        let ends = edges.map(|edge| edge.split('\t').map(address).take(2).collect::<Vec<_>>());
+        ends.map(|ends| (ends[0], ends[1])).collect()
+    }
+
+    #[test]
+    fn every_jump_that_ran_inside_a_function_is_found_in_its_code() {
+        let (mut jumps, mut switches) = (0, 0);
+        for case in ["branchy", "hmmer_like", "matmul", "mcf_like", "nist_fn"] {
+            let images = of_case(case);
+            let mut decoded: BTreeMap<u64, Function> = BTreeMap::new();
+            for (from, to) in transfers(case) {
+                let Some(range) = images.get(ImageId(0)).function_at(Svma(from)) else { continue };
+                let (start, end) = (range.start.0, range.end.0);
+                let f = decoded.entry(start).or_insert_with(|| function(&images, (0, start, end), &[]));
+                let ix = f.at(from).unwrap_or_else(|| panic!("{case}: {from:x} ran"));
+                let jumps_on = f.insts[ix].jumps_to().is_some();
+                let switch = matches!(f.insts[ix].flow, Flow::IndirectJump { .. });
+                if (start..end).contains(&to) && (jumps_on || switch) {
+                    let ways = f.cfg.successors(f.cfg.block_of(ix));
+                    let mut ways = ways.map(|way| f.insts[f.cfg.blocks[way.to].first].address);
+                    assert!(ways.any(|way| way == to), "{case}: {from:x} went to {to:x}");
+                    (jumps, switches) = (jumps + usize::from(jumps_on), switches + usize::from(switch));
+                }
+            }
+            for f in decoded.values() {
+                // a lock prefix may be jumped over
+                let cut = f
+                    .insts
+                    .windows(2)
+                    .find(|pair| pair[0].end() > pair[1].address && pair[1].address - pair[0].address > 1);
+                assert!(cut.is_none(), "{case}: {:x?}", cut.map(|pair| (pair[0].address, pair[1].address)));
+            }
+        }
+        assert!(jumps > 3_000 && switches > 40, "{jumps} {switches}");
+    }
 
     #[test]
     fn the_c_library_tells_by_its_code_which_of_its_functions_never_return() {
