@@ -3,11 +3,12 @@
 //! Each function panics where a promise is broken, and otherwise says what came of it.
 #![allow(dead_code)]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Cursor;
 use std::os::unix::fs::FileExt;
 
-use skidconv::code::{Bitness, Function, Linker, Place, Program, Source, Told, discover, explore};
+use skidconv::code::{Bitness, Function, Linker, Place, Program, Source, Taken, Told, discover, explore};
 use skidconv::image::{AddressSpaces, Eras, When};
 use skidconv::perfdata::{Comm, CpuMode, Error, Mmap, Patch, PerfFile, Sideband, Task, Warning, rewrite};
 use skidconv::progress::Silent;
@@ -232,6 +233,14 @@ impl Linker for Alone {
 
     fn cell(&self, _: Place) -> Option<Place> {
         None
+    }
+
+    fn initial(&self, _: Place) -> Option<Place> {
+        None
+    }
+
+    fn taken(&self, functions: &BTreeSet<Place>) -> BTreeMap<Place, Taken> {
+        functions.iter().map(|&at| (at, Taken { by_code: true, ..Taken::default() })).collect()
     }
 
     fn begins(&self, _: Place) -> bool {
