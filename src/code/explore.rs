@@ -105,14 +105,18 @@ impl Search<'_> {
     /// others end shows by the instructions found. An indirect jump whose table can't be read may go to any seen instruction that
     /// nothing else reaches.
     fn read_tables(&mut self, seen: &[u64]) {
-        while !self.open.is_empty() {
-            self.open.sort_unstable();
-            let tables: Vec<Option<Table>> = self.open.iter().map(|&jump| self.code().table(jump)).collect();
+        let mut known: BTreeMap<u64, Option<Table>> = BTreeMap::new();
+        loop {
+            known.extend(std::mem::take(&mut self.open).into_iter().map(|jump| (jump, None)));
+            for (&jump, table) in known.iter_mut().filter(|(_, table)| table.is_none()) {
+                *table = self.code().table(jump);
+            }
             let bounded = |table: &Option<Table>| table.as_ref().is_some_and(|table| table.len.is_some());
-            let readable = || tables.iter().position(Option::is_some);
-            let next = tables.iter().position(bounded).or_else(readable).unwrap_or(0);
-            let jump = self.open.remove(next);
-            let found = tables[next].as_ref().map(|table| self.code().targets(table)).unwrap_or_default();
+            let next = known.iter().find(|(_, table)| bounded(table));
+            let next = next.or_else(|| known.iter().find(|(_, table)| table.is_some()));
+            let Some((&jump, table)) = next.or_else(|| known.first_key_value()) else { break };
+            let found = table.as_ref().map(|table| self.code().targets(table)).unwrap_or_default();
+            known.remove(&jump);
             let targets = if found.is_empty() { self.orphans(seen) } else { found };
             targets.iter().for_each(|&target| self.follow(target));
             self.tables.insert(jump, targets);

@@ -17,6 +17,8 @@ use super::source::Source;
 const LOOK_BACK: usize = 24;
 /// No table is read beyond so many entries.
 const LARGEST_TABLE: usize = 4096;
+/// Entries that are looked at to tell whether an address is that of a table.
+const FIRST: usize = 8;
 /// Addresses that a register may have held that are tried as a table's.
 const MOST_ADDRESSES: usize = 4;
 
@@ -59,7 +61,7 @@ impl Code<'_> {
         let entry = usize::from(entry);
         let table = |address: u64, origin: Option<u64>| Table { address, entry, origin, len };
         let at = |base: u64| base.wrapping_add(form.operand.disp as u64);
-        let found = |table: &Table| !self.targets(table).is_empty();
+        let found = |table: &Table| self.begins(table);
         match (form.operand.base, form.added) {
             (None, None) => Some(table(at(0), None)),
             (Some(base), None) => self.held(base, form.load).map(|b| table(at(b), None)).find(found),
@@ -93,6 +95,12 @@ impl Code<'_> {
             }
         }
         targets
+    }
+
+    /// Whether some of the first entries lead into the function, or the first does where it is not known how many there are.
+    fn begins(&self, table: &Table) -> bool {
+        let some = table.len.map_or(1, |len| len.min(FIRST));
+        !self.targets(&Table { len: Some(some), ..table.clone() }).is_empty()
     }
 
     /// Entries up to the next address that the function takes.
