@@ -3,8 +3,9 @@
 //! In: linked functions, how many samples each has, and what the images know of words. Out: targets of such calls, none of which is
 //! certain. A call through a variable goes where that leads when the program starts; one through a word of an object to what stands, or
 //! is put, as far into objects or elements of arrays (tables of virtual functions and of handlers are such), or, if that has next to no
-//! samples, to functions that nothing is known to call and whose address something holds; a call through what the function was given to such whose address code takes. None enters a function that (indirectly) calls the caller, and none is made by code far colder than what it
-//! would enter: a function that is called elsewhere would be held to how seldom that runs.
+//! samples, to functions that nothing is known to call and whose address something holds; a call through what the function was given to
+//! such whose address code takes. None enters a function that (indirectly) calls the caller, and none is made by code far colder than
+//! what it would enter: a function that is called elsewhere would be held to how seldom that runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,7 +43,7 @@ impl Takens {
 impl Slot {
     /// Whether it may be so many bytes into an element of an array that its object is, or into the object.
     fn may_be_at(&self, offset: i64) -> bool {
-        let before = self.offset - offset;
+        let before = self.offset.wrapping_sub(offset);
         // what is before, and all of the object, are whole elements of this size, or of a part of it
         let element = gcd(self.size.unsigned_abs(), before.unsigned_abs());
         let elements = before > 0 && offset >= 0 && self.size > 0;
@@ -71,24 +72,16 @@ impl Program {
                 self.enter_held(call, address, linker);
             }
         }
-        let mut left = Vec::new();
         for &(call, through) in &open {
-            if !self.calls[call].targets.is_empty() {
-                continue;
-            }
-            let there = takens.at(through);
-            let found = self.likely(call, &there, &loads);
-            let own = loads[self.calls[call].caller];
-            match found.iter().map(|&f| loads[f]).sum::<f64>() >= NEGLIGIBLE * own && !found.is_empty() {
-                true => self.link_to(call, &found),
-                false => left.push((call, there, through)),
-            }
+            self.enter_there(call, &takens.at(through), &loads);
         }
-        for (call, there, through) in left {
-            let others = if through == Through::Unknown { &takens.handed } else { &takens.orphans };
-            let all: BTreeSet<FunctionIx> = others.iter().chain(&there).copied().collect();
-            let found = self.likely(call, &all.into_iter().collect::<Vec<_>>(), &loads);
-            self.link_to(call, &found);
+        for &(call, through) in &open {
+            if self.calls[call].targets.is_empty() {
+                let others = if through == Through::Unknown { &takens.handed } else { &takens.orphans };
+                let all: BTreeSet<FunctionIx> = others.iter().copied().chain(takens.at(through)).collect();
+                let found = self.likely(call, &all.into_iter().collect::<Vec<_>>(), &loads);
+                self.link_to(call, &found);
+            }
         }
         self.entered.iter_mut().for_each(|calls| calls.sort_unstable());
     }
@@ -127,6 +120,15 @@ impl Program {
         let target = held.and_then(|at| self.function_at(at));
         let target = self.leading_on(caller, target.into_iter());
         self.link_to(call, &target);
+    }
+
+    /// Lets a call enter the likely ones of those that are where it finds its target, if they have samples beside its function's.
+    fn enter_there(&mut self, call: usize, there: &[FunctionIx], loads: &[f64]) {
+        let found = self.likely(call, there, loads);
+        let own = loads[self.calls[call].caller];
+        if found.iter().map(|&f| loads[f]).sum::<f64>() >= NEGLIGIBLE * own && !found.is_empty() {
+            self.link_to(call, &found);
+        }
     }
 
     /// Those of `functions` in the image of the `caller` that do not lead back to it.

@@ -75,8 +75,8 @@ impl Pointers {
         let size = if elf.is_64 { 8 } else { 4 };
         for section in elf.sections().iter().filter(|section| holds_data(section)) {
             let bytes = elf.section_bytes(section).unwrap_or_default();
-            for (place, bytes) in (section.svma..).step_by(size).zip(bytes.chunks_exact(size)) {
-                stands(place, word(bytes));
+            for (ix, bytes) in bytes.chunks_exact(size).enumerate() {
+                stands(section.svma.wrapping_add((ix * size) as u64), word(bytes));
             }
         }
         found
