@@ -25,6 +25,7 @@ pub mod attribute;
 pub mod export;
 
 pub mod options;
+mod divisor;
 mod quantile;
 pub mod pipeline;
 pub mod progress;

@@ -13,6 +13,7 @@ use super::inst::Flow;
 use super::link::{Linker, Slot};
 use super::program::{CallSite, FunctionIx, Place, Program, Target};
 use super::through::{Through, through};
+use crate::divisor::gcd;
 
 /// More candidates than this for one unexplained call tell nothing, unless
 const MOST_GUESSES: usize = 6;
@@ -49,10 +50,6 @@ impl Slot {
         let elements = before > 0 && offset >= 0 && self.size > 0;
         before == 0 || elements && element > offset.unsigned_abs()
     }
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 impl Program {
@@ -133,11 +130,13 @@ impl Program {
 
     /// Those of `functions` in the image of the `caller` that do not lead back to it.
     fn leading_on(&self, caller: FunctionIx, functions: impl Iterator<Item = FunctionIx>) -> Vec<FunctionIx> {
-        let above = self.above(&BTreeSet::from([caller]));
-        let leads_on = |&f: &FunctionIx| {
-            f != caller && self.functions[f].0 == self.functions[caller].0 && !above.contains(&f)
-        };
-        functions.filter(leads_on).collect()
+        let beside = |&f: &FunctionIx| f != caller && self.functions[f].0 == self.functions[caller].0;
+        let mut leading_on: Vec<FunctionIx> = functions.filter(beside).collect();
+        if !leading_on.is_empty() {
+            let above = self.above(&BTreeSet::from([caller]));
+            leading_on.retain(|f| !above.contains(f));
+        }
+        leading_on
     }
 
     /// The likely ones of `candidates` for a call to enter.

@@ -66,10 +66,7 @@ impl Inst {
     /// The general register that it puts a constant or a constant address into, and that.
     pub fn constant(&self) -> Option<(u8, u64)> {
         match self.effect {
-            Effect::Lea { to } => {
-                let fixed = |m: &Address| m.base.is_none() && m.index.is_none() && !m.opaque;
-                Some((to, self.memory.filter(fixed)?.disp as u64))
-            }
+            Effect::Lea { to } => Some((to, self.memory?.fixed()?)),
             Effect::Copy { to: Number::Register(to), from: Number::Constant(value) } => {
                 Some((to, u64::try_from(value).ok()?))
             }
@@ -144,6 +141,19 @@ pub struct Address {
     pub disp: i64,
     /// It depends on something else besides: a segment, a vector of indices.
     pub opaque: bool,
+}
+
+impl Address {
+    /// The address itself, where it is made of no registers.
+    pub fn fixed(self) -> Option<u64> {
+        (self.base.is_none() && self.index.is_none() && !self.opaque).then_some(self.disp as u64)
+    }
+
+    /// How far behind where a pointer to some object leads it is, in bytes, where it is that.
+    pub fn in_object(self) -> Option<i64> {
+        let object = self.base.is_some_and(|base| !Registers::STACK.has(base));
+        (object && self.index.is_none() && !self.opaque).then_some(self.disp)
+    }
 }
 
 /// An operand that holds a number.

@@ -46,10 +46,9 @@ fn follow(insts: &[Inst], register: u8) -> Vec<i64> {
     offsets
 }
 
-/// How far behind where a pointer to some object leads an instruction's operand is.
+/// How far into some object an instruction's operand is.
 fn offset(inst: &Inst) -> Option<i64> {
-    let inside = inst.memory.filter(|m| m.index.is_none() && !m.opaque)?;
-    inside.base.filter(|&base| !Registers::STACK.has(base)).map(|_| inside.disp)
+    inst.memory?.in_object()
 }
 
 #[cfg(test)]

@@ -50,13 +50,8 @@ pub(super) fn through(function: &Function, inst: usize) -> Through {
 }
 
 fn word(operand: Address) -> Through {
-    match operand {
-        Address { base: None, index: None, disp, opaque: false } => Through::Cell(disp as u64),
-        Address { base: Some(base), index: None, disp, opaque: false } if !Registers::STACK.has(base) => {
-            Through::Slot(disp)
-        }
-        _ => Through::Unknown,
-    }
+    let slot = || operand.in_object().map_or(Through::Unknown, Through::Slot);
+    operand.fixed().map_or_else(slot, Through::Cell)
 }
 
 #[cfg(test)]

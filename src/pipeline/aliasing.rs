@@ -9,6 +9,7 @@
 use super::decoding::at;
 use super::loops;
 use crate::code::Program;
+use crate::divisor::gcd;
 use crate::image::Location;
 use crate::skid::folded::Counts;
 use crate::skid::{Node, Rates, Region};
@@ -109,10 +110,6 @@ impl Round {
         let long = trips * round as f64 >= LASTS * period as f64;
         (divisor > 1 && long && share >= NOTICEABLE).then_some(Step { at, round, divisor, share })
     }
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]

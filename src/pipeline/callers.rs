@@ -51,8 +51,6 @@ pub fn samples(survey: &Survey, functions: &[(u32, Function)]) -> BTreeMap<Place
 struct Sampled {
     /// Those with a callchain.
     chained: f64,
-    /// Those whose callchain names a caller.
-    named: f64,
     /// Those whose first caller does not call the function.
     hidden: f64,
 }
@@ -69,6 +67,8 @@ struct Book<'a> {
     /// Calls that chains must have skipped.
     inferred: Calls,
     sampled: BTreeMap<Place, Sampled>,
+    /// Samples whose callchain names a caller.
+    named: f64,
     /// What brought control to a function where a chain names a call, of those looked up before.
     known: BTreeMap<(Place, Place), Option<Caller>>,
 }
@@ -91,6 +91,7 @@ impl<'a> Book<'a> {
             seen: Calls::new(),
             inferred: Calls::new(),
             sampled: BTreeMap::new(),
+            named: 0.0,
             known: BTreeMap::new(),
         }
     }
@@ -132,14 +133,13 @@ impl<'a> Book<'a> {
         }
         let (samples, sampled) = (cell.samples as f64, self.sampled.entry(function).or_default());
         sampled.chained += samples;
-        sampled.named +=
-            if context.callers.iter().flatten().flatten().next().is_some() { samples } else { 0.0 };
+        self.named += if context.callers.iter().flatten().flatten().next().is_some() { samples } else { 0.0 };
         sampled.hidden += if explained { 0.0 } else { samples };
     }
 
     fn close(mut self, samples: f64) -> Told {
         // chains of frame pointers name next to nobody in code without them
-        let named: f64 = self.sampled.values().map(|s| s.named).sum();
+        let complete = 2.0 * self.named > samples;
         let own = |callee: &Place| self.sampled.get(callee).map_or(0.0, |s| s.chained);
         let inferred =
             self.inferred.into_iter().filter(|((_, to), calls)| calls.0 as f64 > NOTABLE * own(to));
@@ -151,7 +151,7 @@ impl<'a> Book<'a> {
         let seen = |((from, to), (count, inside))| Seen { from, to, count, inside };
         Told {
             hidden: hidden.map(|(at, _)| *at).collect(),
-            complete: 2.0 * named > samples,
+            complete,
             seen: self.seen.into_iter().map(seen).collect(),
             ..self.told
         }
