@@ -13,6 +13,7 @@
 use std::sync::LazyLock;
 
 use super::core::Shape;
+use super::expansion::Expansion;
 use super::guesses::{Guesses, unexpected};
 use super::pace::{Kin, Seen};
 use super::region::{Decision, Region};
@@ -38,9 +39,9 @@ const FORESEEN: f64 = 0.12;
 const HALF: f64 = 0.5;
 /// … and the logarithm of how much likelier 1 is than what is far from both.
 const KNOWN: f64 = 1.8;
-/// Shares that are looked at, and steps of the search between them (Kiefer, "Sequential minimax search for a maximum", 1953).
+/// Shares that are looked at, and steps of the search between them, at whose end a parabola is laid through what is left (Kiefer, "Sequential minimax search for a maximum", 1953).
 const SHARES: [f64; 12] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1];
-const STEPS: usize = 7;
+const STEPS: usize = 4;
 const GOLDEN: f64 = 0.618_034;
 /// How unlikely each of these is.
 static DOUBTS: LazyLock<[f64; SHARES.len()]> = LazyLock::new(|| SHARES.map(doubt));
@@ -66,6 +67,7 @@ pub struct Expected {
 }
 
 /// The first instruction of a way.
+#[derive(Clone, Copy)]
 struct First {
     /// Cycles for which it was waited, …
     waited: f64,
@@ -116,18 +118,12 @@ impl Choices {
     /// For each choice of two ways, by how much what was `seen` behind either is unlike what is expected, and how unlikely the share
     /// guessed wrong is that explains it best.
     pub fn residuals(&self, seen: &Seen<'_>) -> Vec<f64> {
-        let decisions = seen.region.decisions.iter().filter(|d| judged(seen.region, d));
-        decisions.flat_map(|decision| self.judge(seen, decision)).collect()
+        decisions(seen.region).flat_map(|decision| self.firsts(seen, decision).residuals()).collect()
     }
 
-    fn judge(&self, seen: &Seen<'_>, decision: &Decision) -> [f64; 3] {
-        let firsts = [0, 1].map(|way| self.first(seen, decision, decision.arms.start + way));
-        if firsts.iter().flatten().all(|first| first.weight < LEAST_WEIGHT) {
-            return [0.0; 3];
-        }
-        let share = likeliest(|share| firsts.iter().flatten().map(|first| first.deviance(share)).sum());
-        let [one, other] = firsts.map(|first| first.map_or(0.0, |first| first.residual(share)));
-        [one, other, doubt(share).sqrt()]
+    /// The first instructions of the ways of `decision`.
+    fn firsts(&self, seen: &Seen<'_>, decision: &Decision) -> Firsts {
+        Firsts([0, 1].map(|way| self.first(seen, decision, decision.arms.start + way)))
     }
 
     /// The first instruction of the way by `arm`, if it stands behind choices.
@@ -159,6 +155,73 @@ impl Choices {
     }
 }
 
+/// Those of the two ways of a choice, where they stand behind choices.
+#[derive(Clone, Copy)]
+struct Firsts([Option<First>; 2]);
+
+impl Firsts {
+    /// Whether they are judged.
+    fn count(&self) -> bool {
+        self.0.iter().flatten().any(|first| first.weight >= LEAST_WEIGHT)
+    }
+
+    fn residuals(&self) -> [f64; 3] {
+        if !self.count() {
+            return [0.0; 3];
+        }
+        let share = likeliest(|share| self.0.iter().flatten().map(|first| first.deviance(share)).sum());
+        let [one, other] = self.0.map(|first| first.map_or(0.0, |first| first.residual(share)));
+        [one, other, doubt(share).sqrt()]
+    }
+
+    /// What they are made of.
+    fn numbers(&self) -> [f64; 8] {
+        let of = |first: &Option<First>| {
+            first.map_or([0.0; 4], |first| [first.waited, first.right, first.wrong, first.weight])
+        };
+        let [one, other] = self.0.each_ref().map(of);
+        std::array::from_fn(|k| if k < 4 { one[k] } else { other[k - 4] })
+    }
+
+    /// The same made of other numbers.
+    fn made_of(mut self, numbers: [f64; 8]) -> Firsts {
+        for (first, own) in self.0.iter_mut().zip(numbers.chunks_exact(4)) {
+            if let (Some(first), &[waited, right, wrong, weight]) = (first, own) {
+                *first = First { waited, right, wrong, weight, ..*first };
+            }
+        }
+        self
+    }
+}
+
+/// Choices near where they were seen.
+pub struct Near<'a> {
+    choices: &'a Choices,
+    /// The residuals of those that are judged.
+    judged: Vec<Option<Expansion<8, 3>>>,
+}
+
+impl<'a> Near<'a> {
+    /// What `choices` say of what was `seen`.
+    pub fn new(choices: &'a Choices, seen: &Seen<'_>) -> Near<'a> {
+        let judge = |decision: &Decision| {
+            let firsts = choices.firsts(seen, decision);
+            let numbers = firsts.numbers();
+            let residuals = |numbers| firsts.made_of(numbers).residuals();
+            firsts.count().then(|| Expansion::around(numbers, numbers, residuals))
+        };
+        Near { choices, judged: decisions(seen.region).map(judge).collect() }
+    }
+
+    /// What [`Choices::residuals`] are of what was `seen` near there.
+    pub fn at(&self, seen: &Seen<'_>) -> Vec<f64> {
+        let judge = |(decision, near): (&Decision, &Option<Expansion<8, 3>>)| {
+            near.as_ref().map_or([0.0; 3], |near| near.at(self.choices.firsts(seen, decision).numbers()))
+        };
+        decisions(seen.region).zip(&self.judged).flat_map(judge).collect()
+    }
+}
+
 impl First {
     /// Where this `share` of the guesses is wrong.
     fn residual(&self, share: f64) -> f64 {
@@ -173,6 +236,11 @@ impl First {
     fn off(&self, share: f64) -> f64 {
         (self.waited / (self.right + share * self.wrong)).ln()
     }
+}
+
+/// The decisions that are judged.
+fn decisions(region: &Region) -> impl Iterator<Item = &Decision> {
+    region.decisions.iter().filter(|decision| judged(region, decision))
 }
 
 /// Whether `decision` is one between two ways that are guessed.
@@ -204,8 +272,15 @@ fn likeliest(deviance: impl Fn(f64) -> f64) -> f64 {
             other = cost(within(low, high));
         }
     }
-    let found = if one.1 < other.1 { one } else { other };
-    if found.1 < costs[best] { found.0 } else { SHARES[best] }
+    let found = lowest([low, 0.5 * (low + high), high].map(cost));
+    if cost(found).1 < costs[best] { found } else { SHARES[best] }
+}
+
+/// Where the parabola through three costs of shares that are as far apart is lowest between them; so it moves as they do.
+fn lowest([low, middle, high]: [(f64, f64); 3]) -> f64 {
+    let (apart, bend) = (middle.0 - low.0, low.1 - 2.0 * middle.1 + high.1);
+    let ends = if low.1 < high.1 { low.0 } else { high.0 };
+    if bend > 0.0 { (middle.0 + 0.5 * apart * (low.1 - high.1) / bend).clamp(low.0, high.0) } else { ends }
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 //! A block runs as often as the arms that lead to it are taken; a call goes on behind itself and feeds its callee. With
 //! *p* the arm probabilities and *s* the rates of the roots, *E = s + Bᵀ(p) E*.
 
-use super::region::{Arm, By, Region};
+use std::ops::Range;
+
+use super::region::{Arm, By, Region, ReturnSite, Step};
 use super::sparse::{Factors, Pattern};
 
 /// Transfers are damped by so much, so that a loop without an exit has a solution.
@@ -16,8 +18,14 @@ const NEVER: f64 = 1e-12;
 #[derive(Clone, Debug)]
 pub struct Circulation {
     pattern: Pattern,
-    /// Arms that feed a block: the block fed, the block that they leave, the arm.
+    /// Arms that feed a block, ascending: the block fed, the block that they leave, the arm.
     feeds: Vec<(usize, usize, usize)>,
+    /// Steps that are as likely as an arm, by arm: the arm, the step.
+    by_arm: Vec<(usize, usize)>,
+    /// The steps of each node that returns.
+    returning: Vec<Range<usize>>,
+    /// The decision of each free logit, and the first logit of that.
+    decisions: Vec<(usize, usize)>,
 }
 
 /// The flow at some parameters, from which those are found where one of them is another.
@@ -25,6 +33,13 @@ pub struct Around<'a> {
     circulation: &'a Circulation,
     region: &'a Region,
     z: &'a Logits,
+    flow: Flow,
+    /// Probability of each step of the walk.
+    steps: Vec<f64>,
+}
+
+/// A solution of the equations.
+struct Flow {
     arms: Vec<f64>,
     factors: Factors,
     /// Executions of each block, to no scale.
@@ -60,7 +75,19 @@ impl Circulation {
         };
         let feeds: Vec<_> = region.arms.iter().enumerate().filter_map(fed).collect();
         let pattern = Pattern::new(region.blocks.len(), feeds.iter().map(|&(to, from, _)| (to, from)));
-        Circulation { pattern, feeds }
+        let by = |(step, s): (usize, &Step)| if let By::Arm(arm) = s.by { Some((arm, step)) } else { None };
+        let mut by_arm: Vec<_> = region.steps.iter().enumerate().filter_map(by).collect();
+        by_arm.sort_unstable();
+        let returns = |own: &Range<usize>| region.steps[own.clone()].iter().any(Step::returns);
+        let returning = region.starts.windows(2).map(|ends| ends[0]..ends[1]).filter(returns).collect();
+        let mut first = 0;
+        let logits = region.decisions.iter().enumerate().flat_map(|(ix, decision)| {
+            let (own, free) = (first, decision.arms.len() - 1);
+            first += free;
+            std::iter::repeat_n((ix, own), free)
+        });
+        let decisions = logits.collect();
+        Circulation { pattern, feeds, by_arm, returning, decisions }
     }
 
     /// Number of parameters: free branch logits and root rates.
@@ -71,24 +98,32 @@ impl Circulation {
     /// Executions and walk for parameters `z`, scaled so that instructions executed sum to `total`. `None` where the
     /// parameters admit none (a recursion that grows without bound).
     pub fn rates(&self, region: &Region, z: &Logits, total: f64) -> Option<Rates> {
-        let around = self.around(region, z);
-        scaled(region, around.arms, around.blocks, total)
+        let Flow { arms, blocks, .. } = self.flow(region, z);
+        let blocks = scaled(region, blocks, total)?;
+        Some(Rates { steps: steps(region, &arms, &blocks), arms, blocks })
     }
 
     /// The flow at `z`, scaled to `total` instructions, and how often each root then runs.
     fn fed_by_roots(&self, region: &Region, z: &Logits, total: f64) -> Option<(Rates, Vec<f64>)> {
-        let Around { arms, blocks, .. } = self.around(region, z);
+        let Flow { arms, blocks, .. } = self.flow(region, z);
         let scale = total / instructions(region, &blocks);
         let roots = (0..region.roots.len()).map(|root| scale * root_rate(region, z, root)).collect();
-        Some((scaled(region, arms, blocks, total)?, roots))
+        let blocks = scaled(region, blocks, total)?;
+        Some((Rates { steps: steps(region, &arms, &blocks), arms, blocks }, roots))
     }
 
     /// The flow at `z`.
     pub fn around<'a>(&'a self, region: &'a Region, z: &'a Logits) -> Around<'a> {
+        let flow = self.flow(region, z);
+        let steps = steps(region, &flow.arms, &flow.blocks);
+        Around { circulation: self, region, z, flow, steps }
+    }
+
+    fn flow(&self, region: &Region, z: &Logits) -> Flow {
         let arms = probabilities(region, z);
         let factors = self.factorise(&arms);
         let blocks = self.pattern.solve(&factors, &sources(region, z));
-        Around { circulation: self, region, z, arms, factors, blocks }
+        Flow { arms, factors, blocks }
     }
 
     /// For each root, the rate at which it would have to run to give the blocks it feeds `samples`, were it alone.
@@ -114,46 +149,80 @@ impl Circulation {
 }
 
 impl Around<'_> {
+    /// As [`Circulation::rates`], at these parameters.
+    pub fn here(&self, total: f64) -> Option<Rates> {
+        let blocks = scaled(self.region, self.flow.blocks.clone(), total)?;
+        Some(Rates { arms: self.flow.arms.clone(), blocks, steps: self.steps.clone() })
+    }
+
     /// As [`Circulation::rates`], where parameter `k` is `step` more.
     ///
     /// Another logit changes one column of the equations, another rate of a root one number on their right: what follows
     /// takes one solution, not another factorisation (Sherman and Morrison, "Adjustment of an inverse matrix corresponding
     /// to a change in one element of a given matrix", 1950).
     pub fn moved(&self, k: usize, step: f64, total: f64) -> Option<Rates> {
-        let Around { circulation, region, z, .. } = *self;
-        let mut z = z.to_vec();
-        z[k] += step;
+        let Around { circulation, region, z, flow, .. } = self;
         let mut change = vec![0.0; region.blocks.len()];
-        let (mut arms, mut factor) = (self.arms.clone(), 1.0);
-        let mut column = None;
+        let (mut arms, mut factor) = (flow.arms.clone(), 1.0);
+        let mut changed = 0..0;
         match k.checked_sub(region.freedom()) {
-            Some(root) => change[region.roots[root + 1]] = z[k].exp() - (z[k] - step).exp(),
+            Some(root) => change[region.roots[root + 1]] = (z[k] + step).exp() - z[k].exp(),
             None => {
-                arms = probabilities(region, &z);
-                for &(to, from, arm) in circulation.feeds.iter().filter(|f| arms[f.2] != self.arms[f.2]) {
-                    change[to] += DAMPING * (arms[arm] - self.arms[arm]);
-                    column = Some(from);
+                changed = self.decide(k, step, &mut arms);
+                for &(to, _, arm) in range(&circulation.feeds, &changed, |feed| feed.2) {
+                    change[to] += DAMPING * (arms[arm] - flow.arms[arm]);
                 }
             }
         }
-        let change = circulation.pattern.solve(&self.factors, &change);
-        if let Some(from) = column {
-            factor = self.blocks[from] / (1.0 - change[from]);
+        let change = circulation.pattern.solve(&flow.factors, &change);
+        if !changed.is_empty() {
+            let from = region.nodes[region.arms[changed.start].node].block;
+            factor = flow.blocks[from] / (1.0 - change[from]);
         }
-        let blocks = self.blocks.iter().zip(&change).map(|(e, c)| e + factor * c).collect();
-        scaled(region, arms, blocks, total)
+        let blocks = flow.blocks.iter().zip(&change).map(|(e, c)| e + factor * c).collect();
+        let blocks = scaled(region, blocks, total)?;
+        Some(Rates { steps: self.steps(&changed, &arms, &blocks), arms, blocks })
+    }
+
+    /// Makes those of `arms` what they are where logit `k` is `step` more, and says which change.
+    fn decide(&self, k: usize, step: f64, arms: &mut [f64]) -> Range<usize> {
+        let (decision, first) = self.circulation.decisions[k];
+        let changed = self.region.decisions[decision].arms.clone();
+        let mut logits = self.z[first..first + changed.len() - 1].to_vec();
+        logits[k - first] += step;
+        softmax(&logits, &mut arms[changed.clone()]);
+        changed
+    }
+
+    /// The walk where no arms but those `changed` are others.
+    fn steps(&self, changed: &Range<usize>, arms: &[f64], blocks: &[f64]) -> Vec<f64> {
+        let Circulation { by_arm, returning, .. } = self.circulation;
+        let mut steps = self.steps.clone();
+        range(by_arm, changed, |by| by.0).iter().for_each(|&(arm, step)| steps[step] = arms[arm]);
+        let shares = shares(self.region, arms, blocks);
+        for own in returning {
+            let likely = self.region.steps[own.clone()].iter().map(|step| step.likely(arms, &shares));
+            steps[own.clone()].iter_mut().zip(likely).for_each(|(step, likely)| *step = likely);
+            at_most_one(&mut steps[own.clone()]);
+        }
+        steps
     }
 }
 
-/// Executions scaled so that instructions executed sum to `total`, and the walk; `None` where they are none.
-fn scaled(region: &Region, arms: Vec<f64>, mut blocks: Vec<f64>, total: f64) -> Option<Rates> {
+/// Those of `sorted` whose key is in `keys`.
+fn range<'a, T>(sorted: &'a [T], keys: &Range<usize>, key: impl Fn(&T) -> usize) -> &'a [T] {
+    let start = sorted.partition_point(|one| key(one) < keys.start);
+    &sorted[start..start + sorted[start..].partition_point(|one| key(one) < keys.end)]
+}
+
+/// Executions scaled so that instructions executed sum to `total`; `None` where they are none.
+fn scaled(region: &Region, mut blocks: Vec<f64>, total: f64) -> Option<Vec<f64>> {
     let sum = instructions(region, &blocks);
     if !(sum.is_finite() && sum > 0.0) || blocks.iter().any(|&e| e < -1e-9 * sum) {
         return None;
     }
     blocks.iter_mut().for_each(|e| *e = e.max(0.0) * total / sum);
-    let steps = steps(region, &arms, &blocks);
-    Some(Rates { arms, blocks, steps })
+    Some(blocks)
 }
 
 /// Instructions executed where blocks run so often.
@@ -167,17 +236,21 @@ pub fn probabilities(region: &Region, z: &Logits) -> Vec<f64> {
     let mut at = 0;
     for decision in &region.decisions {
         let free = decision.arms.len() - 1;
-        let logits = &z[at..at + free];
+        softmax(&z[at..at + free], &mut arms[decision.arms.clone()]);
         at += free;
-        let top = logits.iter().copied().fold(0.0, f64::max);
-        let mut sum = 0.0;
-        for (k, arm) in decision.arms.clone().enumerate() {
-            arms[arm] = (if k == 0 { 0.0 } else { logits[k - 1] } - top).exp();
-            sum += arms[arm];
-        }
-        decision.arms.clone().for_each(|arm| arms[arm] /= sum);
     }
     arms
+}
+
+/// The probabilities of a decision's `arms`, by the `logits` of all but the first.
+fn softmax(logits: &[f64], arms: &mut [f64]) {
+    let top = logits.iter().copied().fold(0.0, f64::max);
+    let mut sum = 0.0;
+    for (arm, logit) in arms.iter_mut().zip(std::iter::once(&0.0).chain(logits)) {
+        *arm = (logit - top).exp();
+        sum += *arm;
+    }
+    arms.iter_mut().for_each(|arm| *arm /= sum);
 }
 
 /// Parameters of the mean of flows, each of which has a `share` in it and is scaled to as many instructions: each arm is as likely as it
@@ -221,33 +294,46 @@ fn root_rate(region: &Region, z: &Logits, root: usize) -> f64 {
 
 /// Probabilities of the walk's steps from those of arms and executions per block.
 pub fn steps(region: &Region, arms: &[f64], blocks: &[f64]) -> Vec<f64> {
-    let flow = |arm: usize| arms[arm] * blocks[region.nodes[region.arms[arm].node].block];
-    let share: Vec<f64> = region
-        .returns
-        .iter()
-        .map(|site| {
-            let through: f64 =
-                site.tails.iter().map(|&(arm, entry)| flow(arm) / blocks[entry].max(1e-12)).product();
-            (flow(site.call) * through / blocks[site.entry].max(1e-12)).min(1.0)
-        })
-        .collect();
-    let mut steps = Vec::with_capacity(region.steps.len());
-    for step in &region.steps {
-        steps.push(match step.by {
-            By::Sure => 1.0,
-            By::Arm(arm) => arms[arm],
-            By::Return(site) => share[site],
-        });
-    }
-    // rounding and recursion may bring a return's shares above 1
-    for node in 0..region.nodes.len() {
-        let own = region.starts[node]..region.starts[node + 1];
-        let sum: f64 = steps[own.clone()].iter().sum();
-        if sum > 1.0 {
-            steps[own].iter_mut().for_each(|s| *s /= sum);
-        }
+    let shares = shares(region, arms, blocks);
+    let mut steps: Vec<f64> = region.steps.iter().map(|step| step.likely(arms, &shares)).collect();
+    for ends in region.starts.windows(2) {
+        at_most_one(&mut steps[ends[0]..ends[1]]);
     }
     steps
+}
+
+impl Step {
+    fn returns(&self) -> bool {
+        matches!(self.by, By::Return(_))
+    }
+
+    /// Its probability, by those of arms and the `shares` of returns.
+    fn likely(&self, arms: &[f64], shares: &[f64]) -> f64 {
+        match self.by {
+            By::Sure => 1.0,
+            By::Arm(arm) => arms[arm],
+            By::Return(site) => shares[site],
+        }
+    }
+}
+
+/// For each return, the share of its function's runs that go there.
+fn shares(region: &Region, arms: &[f64], blocks: &[f64]) -> Vec<f64> {
+    let flow = |arm: usize| arms[arm] * blocks[region.nodes[region.arms[arm].node].block];
+    let share = |site: &ReturnSite| {
+        let through: f64 =
+            site.tails.iter().map(|&(arm, entry)| flow(arm) / blocks[entry].max(1e-12)).product();
+        (flow(site.call) * through / blocks[site.entry].max(1e-12)).min(1.0)
+    };
+    region.returns.iter().map(share).collect()
+}
+
+/// Scales the `steps` of a node that sum to more than 1: rounding and recursion may bring a return's shares there.
+fn at_most_one(steps: &mut [f64]) {
+    let sum: f64 = steps.iter().sum();
+    if sum > 1.0 {
+        steps.iter_mut().for_each(|s| *s /= sum);
+    }
 }
 
 #[cfg(test)]

@@ -5,8 +5,7 @@ use super::circulation::{Circulation, Rates};
 use super::distribution::Skid;
 use super::hold::{Holds, Reporting, TimeSamples};
 use super::kernel::{Kernel, LANES, Origin, Walk};
-use super::limits;
-use super::pace::{Paces, Seen};
+use super::pace::Paces;
 use super::region::Region;
 use super::shares::Shared;
 use super::turns::{self, Usual};
@@ -99,19 +98,6 @@ impl Model {
     /// Executions and walk at parameters `z`; `None` where they admit no flow.
     pub fn rates(&self, z: &[f64]) -> Option<Rates> {
         Circulation::new(&self.region).rates(&self.region, z, self.total())
-    }
-
-    /// What time has against `rates` if so many cycles were `waited` for each node, as residuals: waits beyond their limits, then
-    /// blocks whose pace is unlike the usual, then waits behind choices; none where no time was observed.
-    pub fn timing(&self, rates: &Rates, waited: &[f64]) -> Vec<f64> {
-        let Some(time) = &self.time else { return Vec::new() };
-        let width = self.reporting.shape.width;
-        let (region, ideal, period, doubt) = (&self.region, &self.ideal, time.period, self.doubt);
-        let seen = Seen { region, ideal, rates, waited, period, doubt };
-        let mut residuals = limits::residuals(&seen, width);
-        residuals.extend(seen.residuals(self.paces, width));
-        residuals.extend(self.choices.iter().flat_map(|choices| choices.residuals(&seen)));
-        residuals
     }
 
     /// Expected reports where each of `rates` are the executions.

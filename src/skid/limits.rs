@@ -18,7 +18,7 @@
 
 use super::circulation::Rates;
 use super::pace::{Seen, deviance};
-use super::region::{Block, Node, Region};
+use super::region::{Node, Region};
 use crate::code::Kind;
 
 /// Cycles from a wrong guess to the first instruction of the right way; 14 to 20 on cores of 2010–2025.
@@ -39,38 +39,92 @@ const FREEDOM: f64 = 4.0;
 const HASTY: f64 = 0.25;
 const HALF: f64 = 0.5;
 
+/// Of what reaches no such share of its limit, or hardly any samples, nothing near by passes it.
+const NEARBY: f64 = 0.7;
+const FEW: f64 = 0.05;
+
 /// For each node, by how much its wait exceeds what it can be, then for each block, by how much its time falls short of what a core
 /// `width` wide takes, as residuals ≥ 0.
 pub fn residuals(seen: &Seen<'_>, width: u32) -> Vec<f64> {
-    let &Seen { region, rates, waited, period, doubt, .. } = seen;
-    let refills = refills(region, rates);
-    let slow = |(i, waited): (usize, &f64)| {
+    let refills = refills(seen.region, seen.rates);
+    let slow = (0..seen.region.nodes.len()).map(|i| Reach::slow(seen, &refills, i).residual());
+    let hasty = (0..seen.region.blocks.len()).map(|b| Reach::hasty(seen, width, b).residual());
+    slow.chain(hasty).collect()
+}
+
+/// What is near its limit or beyond.
+pub struct Near {
+    nodes: Vec<usize>,
+    blocks: Vec<usize>,
+    width: u32,
+}
+
+impl Near {
+    /// Of what was `seen`.
+    pub fn new(seen: &Seen<'_>, width: u32) -> Near {
+        let refills = refills(seen.region, seen.rates);
+        let near = |reach: Reach| reach.times > NEARBY && reach.samples > 1.0 + FEW;
+        let slow = (0..seen.region.nodes.len()).filter(|&i| near(Reach::slow(seen, &refills, i)));
+        let hasty = (0..seen.region.blocks.len()).filter(|&b| near(Reach::hasty(seen, width, b)));
+        Near { nodes: slow.collect(), blocks: hasty.collect(), width }
+    }
+
+    /// What [`residuals`] are of what was `seen` near there.
+    pub fn at(&self, seen: &Seen<'_>) -> Vec<f64> {
+        let (refills, nodes) = (refills(seen.region, seen.rates), seen.region.nodes.len());
+        let mut residuals = vec![0.0; nodes + seen.region.blocks.len()];
+        self.nodes.iter().for_each(|&i| residuals[i] = Reach::slow(seen, &refills, i).residual());
+        for &b in &self.blocks {
+            residuals[nodes + b] = Reach::hasty(seen, self.width, b).residual();
+        }
+        residuals
+    }
+}
+
+/// How far something goes.
+struct Reach {
+    /// How many times as far as its limit.
+    times: f64,
+    /// Standard deviation of the logarithm of that, but for chance.
+    deviation: f64,
+    /// Samples there.
+    samples: f64,
+    /// What its residual counts.
+    counts: f64,
+}
+
+impl Reach {
+    /// The wait for node `i`, where blocks are refilled for so long.
+    fn slow(seen: &Seen<'_>, refills: &[f64], i: usize) -> Reach {
+        let &Seen { region, rates, waited, period, doubt, .. } = seen;
         let node = &region.nodes[i];
         let (own, deviation) = own(node);
         let mut most = rates.blocks[node.block] * own;
         if region.blocks[node.block].nodes.start == i {
             most += refills[node.block];
         }
-        let samples = waited / period + 1.0;
-        residual(samples / (most / period + 1.0), doubt * deviation, samples)
-    };
-    let hasty = |(b, block): (usize, &Block)| {
-        let cycles = block.nodes.len() / width as usize;
-        let least = cycles as f64 * rates.blocks[b] / period + 1.0;
-        let samples = waited[block.nodes.clone()].iter().sum::<f64>() / period + 1.0;
-        HALF * residual(least / samples, doubt * HASTY, least)
-    };
-    let slow = waited.iter().enumerate().map(slow);
-    slow.chain(region.blocks.iter().enumerate().map(hasty)).collect()
-}
-
-/// Student's t of the logarithm of `times`, by so many times a limit is passed where so many `samples` are; 0 within it.
-fn residual(times: f64, deviation: f64, samples: f64) -> f64 {
-    if times <= 1.0 {
-        return 0.0;
+        let samples = waited[i] / period + 1.0;
+        Reach { times: samples / (most / period + 1.0), deviation: doubt * deviation, samples, counts: 1.0 }
     }
-    let units = times.ln() / (deviation * deviation + DISPERSION / samples).sqrt();
-    deviance(units, FREEDOM).sqrt()
+
+    /// How short the time of block `b` is.
+    fn hasty(seen: &Seen<'_>, width: u32, b: usize) -> Reach {
+        let &Seen { region, rates, waited, period, doubt, .. } = seen;
+        let nodes = region.blocks[b].nodes.clone();
+        let cycles = nodes.len() / width as usize;
+        let least = cycles as f64 * rates.blocks[b] / period + 1.0;
+        let samples = waited[nodes].iter().sum::<f64>() / period + 1.0;
+        Reach { times: least / samples, deviation: doubt * HASTY, samples: least, counts: HALF }
+    }
+
+    /// Student's t of the logarithm; 0 within the limit.
+    fn residual(&self) -> f64 {
+        if self.times <= 1.0 {
+            return 0.0;
+        }
+        let units = self.times.ln() / (self.deviation * self.deviation + DISPERSION / self.samples).sqrt();
+        self.counts * deviance(units, FREEDOM).sqrt()
+    }
 }
 
 /// Longest wait for `node` itself, cycles, and how far it is to be trusted. Cores that stop at the first use of what is not

@@ -18,6 +18,7 @@ pub mod classes;
 mod components;
 pub mod core;
 pub mod distribution;
+mod expansion;
 pub mod folded;
 pub mod fusion;
 pub mod guesses;
@@ -41,6 +42,7 @@ pub mod sparse;
 pub mod stays;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod timing;
 pub mod turns;
 mod units;
 pub mod waits;

@@ -16,7 +16,8 @@
 //! whole (.082 and .085 against .078 and .087).
 
 use super::circulation::Rates;
-use super::region::Region;
+use super::expansion::Expansion;
+use super::region::{Node, Region};
 
 /// How instructions are judged that are judged together.
 #[derive(Clone, Copy)]
@@ -62,6 +63,8 @@ const HIDDEN: f64 = 0.05;
 const HIDDEN_OF_BLOCK: f64 = 0.25;
 /// Blocks whose logarithm is further from the usual do not help to find it.
 const NEAR: f64 = 2.0;
+/// How often what they are near is looked for again.
+const ROUNDS: usize = 4;
 
 /// A block's pace.
 struct Pace {
@@ -147,32 +150,39 @@ impl Seen<'_> {
     /// For each block, by how much the pace of its plain instructions is unlike the usual, then the same of its loads, as
     /// residuals; on a core that retires `width` instructions a cycle.
     pub fn residuals(&self, taken: Paces, width: u32) -> Vec<f64> {
-        let (plain, loads): (Vec<Pace>, Vec<Pace>) =
-            (0..self.region.blocks.len()).map(|b| self.paces(b)).unzip();
-        let usual = usual(&plain);
-        let of = |kin: Kin, pace: &Pace| kin.doubted(self.doubt).residual(pace.log - usual, pace.weight);
+        let [plain, loads] = self.sums().map(|sums| {
+            let paces = sums.iter().zip(&self.rates.blocks);
+            paces.map(|(sum, runs)| sum.pace(*runs, self.period)).collect::<Vec<Pace>>()
+        });
+        let usual = usual(&plain, centre(&plain));
+        let of = |kin: Kin, pace: &Pace| pace.residual(kin.doubted(self.doubt), usual);
         let of_loads = loads.iter().map(|pace| of(LOADS, pace));
         let of_plain = plain.iter().map(|pace| of(taken.of_plain(pace, width), pace));
         of_plain.chain(of_loads).collect()
     }
 
-    /// The pace of the plain instructions of block `b`, and that of its loads.
-    fn paces(&self, b: usize) -> (Pace, Pace) {
-        let (mut plain, mut loads) = (Sum::default(), Sum::default());
-        for i in self.region.blocks[b].nodes.clone() {
-            let node = &self.region.nodes[i];
-            if !node.chosen {
-                let sum = if node.loads || node.fed { &mut loads } else { &mut plain };
-                sum.waited += self.waited[i];
-                sum.ideal += self.ideal[i];
-                sum.count += 1.0;
-            }
+    /// What the plain instructions of each block come to, and its loads.
+    fn sums(&self) -> [Vec<Sum>; 2] {
+        let mut sums = [(); 2].map(|()| vec![Sum::default(); self.region.blocks.len()]);
+        for (i, node) in self.region.nodes.iter().enumerate().filter(|(_, node)| !node.chosen) {
+            let sum = &mut sums[kind(node)][node.block];
+            sum.waited += self.waited[i];
+            sum.ideal += self.ideal[i];
+            sum.count += 1.0;
         }
-        (self.pace(b, plain), self.pace(b, loads))
+        sums
     }
+}
 
-    fn pace(&self, b: usize, Sum { waited, ideal, count }: Sum) -> Pace {
-        let (runs, period) = (self.rates.blocks[b], self.period);
+/// 0 for plain instructions, 1 for loads.
+fn kind(node: &Node) -> usize {
+    usize::from(node.loads || node.fed)
+}
+
+impl Sum {
+    /// Of what runs so often, where a sample of time stands for a `period`.
+    fn pace(&self, runs: f64, period: f64) -> Pace {
+        let Sum { waited, ideal, count } = *self;
         let hidden = if count > 0.0 { (HIDDEN * count + HIDDEN_OF_BLOCK) * runs } else { 0.0 };
         let executed = count * runs / period;
         let samples = executed + waited / period;
@@ -186,28 +196,101 @@ impl Seen<'_> {
     }
 }
 
-/// The logarithm that most executions are near: Tukey's biweight around the median.
-fn usual(paces: &[Pace]) -> f64 {
-    let median = median(paces);
-    let weight = |p: &Pace| {
-        let off = (p.log - median) / NEAR;
-        if off.abs() < 1.0 { p.executed * (1.0 - off * off).powi(2) } else { 0.0 }
-    };
-    let total: f64 = paces.iter().map(weight).sum();
-    if total > 0.0 { paces.iter().map(|p| weight(p) * p.log).sum::<f64>() / total } else { median }
+impl Pace {
+    fn residual(&self, kin: Kin, usual: f64) -> f64 {
+        kin.residual(self.log - usual, self.weight)
+    }
+
+    /// What it counts where the usual is sought, if most are near this `centre`: Tukey's biweight.
+    fn counts(&self, centre: f64) -> f64 {
+        let off = (self.log - centre) / NEAR;
+        if off.abs() < 1.0 { self.executed * (1.0 - off * off).powi(2) } else { 0.0 }
+    }
 }
 
-fn median(paces: &[Pace]) -> f64 {
-    let ran = paces.iter().filter(|p| p.executed > 0.0);
-    let mut logs: Vec<(f64, f64)> = ran.map(|p| (p.log, p.executed)).collect();
-    logs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    let half = logs.iter().map(|l| l.1).sum::<f64>() / 2.0;
-    let mut sum = 0.0;
-    let upper = logs.iter().find(|l| {
-        sum += l.1;
-        sum >= half
-    });
-    upper.map_or(0.0, |l| l.0)
+/// Paces near those that were seen.
+pub struct Near {
+    blocks: [Vec<Option<NearPace>>; 2],
+    /// What each plain block counts for the usual pace, times its logarithm, and what it counts.
+    usual: Vec<Expansion<2, 2>>,
+    /// The logarithm that most are near.
+    centre: f64,
+}
+
+/// The residual of a block's pace, by time waited, runs and the usual pace.
+type NearPace = Expansion<3, 1>;
+
+impl Near {
+    /// Those that were `seen`, judged as [`Seen::residuals`] does.
+    pub fn new(seen: &Seen<'_>, taken: Paces, width: u32) -> Near {
+        let (sums, period) = (seen.sums(), seen.period);
+        let of = |sums: &[Sum]| -> Vec<Pace> {
+            sums.iter().zip(&seen.rates.blocks).map(|(sum, runs)| sum.pace(*runs, period)).collect()
+        };
+        let plain = of(&sums[0]);
+        let centre = centre(&plain);
+        let common = usual(&plain, centre);
+        let near = |sum: &Sum, runs: f64, kin: Kin| {
+            let kin = kin.doubted(seen.doubt);
+            let residual = |[waited, runs, usual]: [f64; 3]| {
+                [Sum { waited, ..*sum }.pace(runs, period).residual(kin, usual)]
+            };
+            let at = [sum.waited, runs, common];
+            (sum.count > 0.0).then(|| Expansion::around(at, [sum.waited, runs, 1.0], residual))
+        };
+        let counting = |(sum, &runs): (&Sum, &f64)| {
+            let counts = |[waited, runs]: [f64; 2]| {
+                let pace = Sum { waited, ..*sum }.pace(runs, period);
+                let counts = pace.counts(centre);
+                [counts * pace.log, counts]
+            };
+            Expansion::around([sum.waited, runs], [sum.waited, runs], counts)
+        };
+        let runs = &seen.rates.blocks;
+        let kins = plain.iter().map(|pace| taken.of_plain(pace, width));
+        let of_plain = sums[0].iter().zip(runs).zip(kins).map(|((sum, runs), kin)| near(sum, *runs, kin));
+        let of_loads = sums[1].iter().zip(runs).map(|(sum, runs)| near(sum, *runs, LOADS));
+        let blocks = [of_plain.collect(), of_loads.collect()];
+        Near { blocks, usual: sums[0].iter().zip(runs).map(counting).collect(), centre }
+    }
+
+    /// What [`Seen::residuals`] are of what was `seen` near there.
+    pub fn at(&self, seen: &Seen<'_>) -> Vec<f64> {
+        let mut waited = [(); 2].map(|()| vec![0.0; seen.region.blocks.len()]);
+        for (node, own) in seen.region.nodes.iter().zip(seen.waited).filter(|(node, _)| !node.chosen) {
+            waited[kind(node)][node.block] += own;
+        }
+        let runs = &seen.rates.blocks;
+        let (mut logs, mut counts) = (0.0, 0.0);
+        for (near, (waited, runs)) in self.usual.iter().zip(waited[0].iter().zip(runs)) {
+            let [log, count] = near.at([*waited, *runs]);
+            (logs, counts) = (logs + log, counts + count);
+        }
+        let usual = if counts > 0.0 { logs / counts } else { self.centre };
+        let mut residuals = Vec::with_capacity(2 * runs.len());
+        for (blocks, waited) in self.blocks.iter().zip(&waited) {
+            let residual = |(near, (waited, runs)): (&Option<NearPace>, (&f64, &f64))| {
+                near.as_ref().map_or(0.0, |near| near.at([*waited, *runs, usual])[0])
+            };
+            residuals.extend(blocks.iter().zip(waited.iter().zip(runs)).map(residual));
+        }
+        residuals
+    }
+}
+
+/// Mean logarithm of those that are near this `centre`.
+fn usual(paces: &[Pace], centre: f64) -> f64 {
+    let total: f64 = paces.iter().map(|pace| pace.counts(centre)).sum();
+    let sum = paces.iter().map(|pace| pace.counts(centre) * pace.log).sum::<f64>();
+    if total > 0.0 { sum / total } else { centre }
+}
+
+/// The logarithm that most executions are near: their mean, without what is far from it.
+fn centre(paces: &[Pace]) -> f64 {
+    let executed: f64 = paces.iter().map(|pace| pace.executed).sum();
+    let sum: f64 = paces.iter().map(|pace| pace.executed * pace.log).sum();
+    let mean = if executed > 0.0 { sum / executed } else { 0.0 };
+    (0..ROUNDS).fold(mean, |centre, _| usual(paces, centre))
 }
 
 #[cfg(test)]

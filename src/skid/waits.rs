@@ -24,11 +24,14 @@ const SELDOM: f64 = 1e-12;
 /// What was reported, and where it may have been waited for.
 #[derive(Clone, Debug)]
 pub struct Waits {
-    reported: Vec<f64>,
     /// Time that was waited for each node, of what can have come from nowhere else.
     sure: Vec<f64>,
     /// Ways that meet where something is reported.
     ways: Vec<Way>,
+    /// Nodes that may have been waited for before ways meet.
+    waited: Vec<usize>,
+    /// What is reported where ways meet.
+    met: Vec<f64>,
 }
 
 /// A step to where others go as well.
@@ -36,11 +39,11 @@ pub struct Waits {
 struct Way {
     /// The node left.
     node: usize,
-    /// The node that was waited for before.
+    /// The node that was waited for before, among those that may have been.
     waited: usize,
-    /// The node entered.
+    /// Where it meets others, among those places.
     to: usize,
-    /// Its number in the region.
+    /// The step's number in the region.
     step: usize,
 }
 
@@ -61,7 +64,16 @@ impl Waits {
             sure[if ways == 1 { from } else { reporting.leader(region, i) }] += reported;
         }
         ways.retain(|way| came[way.to].0 > 1 && reported[way.to] > 0.0);
-        Waits { reported: reported.to_vec(), sure, ways }
+        let numbered = |node: fn(&mut Way) -> &mut usize, ways: &mut [Way]| {
+            let mut nodes: Vec<usize> = ways.iter_mut().map(|way| *node(way)).collect();
+            nodes.sort_unstable();
+            nodes.dedup();
+            ways.iter_mut().for_each(|way| *node(way) = nodes.partition_point(|&n| n < *node(way)));
+            nodes
+        };
+        let waited = numbered(|way| &mut way.waited, &mut ways);
+        let met = numbered(|way| &mut way.to, &mut ways).into_iter().map(|node| reported[node]).collect();
+        Waits { sure, ways, waited, met }
     }
 
     /// Time per node that was waited for, at `rates`; sums to what was reported.
@@ -69,27 +81,32 @@ impl Waits {
         let runs = |i: usize| rates.blocks[region.nodes[i].block].max(1e-9);
         let flow = |w: &Way| (runs(w.node) * rates.steps[w.step]).max(SELDOM);
         let flows: Vec<f64> = self.ways.iter().map(flow).collect();
-        let mut waits = vec![1.0; self.reported.len()];
-        let mut waited = self.share(&flows, &waits);
+        let sure: Vec<f64> = self.waited.iter().map(|&node| self.sure[node]).collect();
+        let often: Vec<f64> = self.waited.iter().map(|&node| runs(node)).collect();
+        let (mut waits, mut inflow) = (vec![1.0; sure.len()], vec![0.0; self.met.len()]);
+        let mut waited = sure.clone();
+        self.share(&flows, &waits, &mut inflow, &mut waited);
         for _ in 0..TURNS {
-            self.ways.iter().for_each(|w| waits[w.waited] = waited[w.waited] / runs(w.waited) + LEAST);
-            waited = self.share(&flows, &waits);
+            for (wait, (waited, often)) in waits.iter_mut().zip(waited.iter().zip(&often)) {
+                *wait = waited / often + LEAST;
+            }
+            waited.copy_from_slice(&sure);
+            self.share(&flows, &waits, &mut inflow, &mut waited);
         }
-        waited
+        let mut all = self.sure.clone();
+        self.waited.iter().zip(&waited).for_each(|(&node, waited)| all[node] = *waited);
+        all
     }
 
-    /// Gives what is reported where ways meet to where they come from, in proportion to how often each is taken and how long
-    /// is waited there.
-    fn share(&self, flows: &[f64], waits: &[f64]) -> Vec<f64> {
-        let mut inflow = vec![0.0; self.reported.len()];
+    /// Adds to what was `waited` what is reported where ways meet, in proportion to how often each is taken and how long is waited there.
+    fn share(&self, flows: &[f64], waits: &[f64], inflow: &mut [f64], waited: &mut [f64]) {
+        inflow.fill(0.0);
         for (way, flow) in self.ways.iter().zip(flows) {
             inflow[way.to] += flow * waits[way.waited];
         }
-        let mut waited = self.sure.clone();
         for (way, flow) in self.ways.iter().zip(flows) {
-            waited[way.waited] += self.reported[way.to] * flow * waits[way.waited] / inflow[way.to];
+            waited[way.waited] += self.met[way.to] * flow * waits[way.waited] / inflow[way.to];
         }
-        waited
     }
 }
 

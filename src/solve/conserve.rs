@@ -20,7 +20,7 @@ use super::levenberg::{Effort, descend};
 use crate::skid::nests::Nests;
 use crate::skid::region::LEAVES_LOOP;
 use crate::skid::waits::Waits;
-use crate::skid::{Circulation, Model, Rates, recursions, shares};
+use crate::skid::{Circulation, Model, Rates, recursions, shares, timing};
 
 /// How much is believed of what.
 #[derive(Clone, Copy, Debug)]
@@ -183,16 +183,21 @@ impl Conservation<'_> {
         })
     }
 
-    /// What time says of `rates`.
-    fn timing(&self, mut rates: Rates, waits: &Waits) -> Vec<f64> {
+    /// Events for which rates stand that sum to the samples, where time is judged.
+    fn events(&self, mut rates: Rates) -> Rates {
         let events = self.model.total() / self.total;
         rates.blocks.iter_mut().for_each(|e| *e *= events);
-        let waited = waits.at(&self.model.region, &rates);
-        self.model.timing(&rates, &waited)
+        rates
     }
 
-    /// Residuals at `z`, of which `rates` follow.
-    fn residuals_of(&self, z: &[f64], rates: Rates) -> Vec<f64> {
+    /// What time says near `rates`, as [`Model::timing`] does.
+    fn near(&self, rates: Rates) -> Option<timing::Near<'_>> {
+        let (waits, rates) = (self.waits.as_ref()?, self.events(rates));
+        self.model.timing_near(&rates, &waits.at(&self.model.region, &rates))
+    }
+
+    /// Residuals at `z`, of which `rates` follow; `timing` tells what time says of rates and of what was waited.
+    fn residuals_of(&self, z: &[f64], rates: Rates, timing: impl Fn(&Rates, &[f64]) -> Vec<f64>) -> Vec<f64> {
         let region = &self.model.region;
         let settled = |samples: f64| 2.0 * ((samples + 0.375) / self.dispersion).sqrt();
         let mut residuals = Vec::with_capacity(region.blocks.len() + z.len());
@@ -203,7 +208,8 @@ impl Conservation<'_> {
         residuals.extend(recursions::residuals(region, &rates, 1.0));
         residuals.extend(shares::residuals(region, &rates, &self.model.shared));
         if let Some(waits) = &self.waits {
-            residuals.extend(self.timing(rates, waits));
+            let rates = self.events(rates);
+            residuals.extend(timing(&rates, &waits.at(region, &rates)));
         }
         let (branches, roots) = z.split_at(region.freedom());
         let (usual, sampled) = self.expected.split_at(branches.len());
@@ -216,15 +222,20 @@ impl Conservation<'_> {
 
 impl Energy for Conservation<'_> {
     fn residuals(&self, z: &[f64]) -> Option<Vec<f64>> {
-        Some(self.residuals_of(z, self.circulation.rates(&self.model.region, z, self.total)?))
+        let rates = self.circulation.rates(&self.model.region, z, self.total)?;
+        Some(self.residuals_of(z, rates, |rates, waited| self.model.timing(rates, waited)))
     }
 
     fn around<'a>(&'a self, z: &'a [f64]) -> Near<'a> {
         let around = self.circulation.around(&self.model.region, z);
+        let near = around.here(self.total).and_then(|rates| self.near(rates));
         Box::new(move |changes| {
+            let timing = |rates: &Rates, waited: &[f64]| {
+                near.as_ref().map_or_else(Vec::new, |near| near.at(rates, waited))
+            };
             let there = |change: &Change| {
                 let rates = around.moved(change.k, change.step, self.total)?;
-                Some(self.residuals_of(&change.of(z), rates))
+                Some(self.residuals_of(&change.of(z), rates, timing))
             };
             changes.iter().map(there).collect()
         })
