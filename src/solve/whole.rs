@@ -88,7 +88,8 @@ fn fitting(
     }
     let (reporting, groups) = least_strained(first, seems.others().into_iter().map(under));
     let on = |shape| {
-        let groups = each(progress, Stage::Flow, groups.par_iter(), |group| group.clone().on(shape));
+        let anew = |group: &Group| group.clone().on(shape, tells(&groups, group));
+        let groups = each(progress, Stage::Flow, groups.par_iter(), anew);
         (Reporting { shape, ..reporting }, groups)
     };
     let others: Vec<_> = reporting.shape.others().map(on).collect();
@@ -97,12 +98,18 @@ fn fitting(
     (reporting, each(progress, Stage::Flow, groups.into_par_iter(), |group| group.settled(width)))
 }
 
+/// Whether `group`, one of `groups`, tells of the core: one of few samples does only where all are.
+fn tells(groups: &[Group], group: &Group) -> bool {
+    group.ample() || !groups.iter().any(Group::ample)
+}
+
 /// The first of those that strain time least.
 fn least_strained(
     first: (Reporting, Vec<Group>),
     others: impl Iterator<Item = (Reporting, Vec<Group>)>,
 ) -> (Reporting, Vec<Group>) {
-    let strained = |groups: &[Group]| groups.iter().map(Group::strain).sum::<f64>();
+    let strained =
+        |groups: &[Group]| groups.iter().filter(|group| tells(groups, group)).map(Group::strain).sum::<f64>();
     let mut best = (strained(&first.1), first);
     for other in others {
         let strain = strained(&other.1);
