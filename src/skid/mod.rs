@@ -8,6 +8,7 @@
 //! the processor goes on, holding each instruction at the head of its retirement queue for *h* = cycles / executions on
 //! average; what stands at the head when the interrupt arrives, or the one after it, is reported. See [`kernel`].
 
+mod around;
 pub mod assemble;
 pub mod border;
 pub mod calibration;
@@ -40,6 +41,7 @@ pub mod schedule;
 pub mod shares;
 pub mod sparse;
 pub mod stays;
+pub mod steps;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod timing;

@@ -196,6 +196,26 @@ impl Sum {
     }
 }
 
+impl Sum {
+    /// The residual of its pace, judged as its `kin` are, by time waited, runs and the usual pace, near these.
+    fn near(&self, [runs, usual]: [f64; 2], kin: Kin, period: f64) -> NearPace {
+        let residual = |[waited, runs, usual]: [f64; 3]| {
+            [Sum { waited, ..*self }.pace(runs, period).residual(kin, usual)]
+        };
+        Expansion::around([self.waited, runs, usual], [self.waited, runs, 1.0], residual)
+    }
+
+    /// What its pace counts where the usual is sought, times its logarithm, and what it counts, by time waited and runs.
+    fn counts(&self, runs: f64, centre: f64, period: f64) -> Expansion<2, 2> {
+        let counts = |[waited, runs]: [f64; 2]| {
+            let pace = Sum { waited, ..*self }.pace(runs, period);
+            let counts = pace.counts(centre);
+            [counts * pace.log, counts]
+        };
+        Expansion::around([self.waited, runs], [self.waited, runs], counts)
+    }
+}
+
 impl Pace {
     fn residual(&self, kin: Kin, usual: f64) -> f64 {
         kin.residual(self.log - usual, self.weight)
@@ -223,35 +243,20 @@ type NearPace = Expansion<3, 1>;
 impl Near {
     /// Those that were `seen`, judged as [`Seen::residuals`] does.
     pub fn new(seen: &Seen<'_>, taken: Paces, width: u32) -> Near {
-        let (sums, period) = (seen.sums(), seen.period);
-        let of = |sums: &[Sum]| -> Vec<Pace> {
-            sums.iter().zip(&seen.rates.blocks).map(|(sum, runs)| sum.pace(*runs, period)).collect()
-        };
-        let plain = of(&sums[0]);
-        let centre = centre(&plain);
-        let common = usual(&plain, centre);
-        let near = |sum: &Sum, runs: f64, kin: Kin| {
-            let kin = kin.doubted(seen.doubt);
-            let residual = |[waited, runs, usual]: [f64; 3]| {
-                [Sum { waited, ..*sum }.pace(runs, period).residual(kin, usual)]
-            };
-            let at = [sum.waited, runs, common];
-            (sum.count > 0.0).then(|| Expansion::around(at, [sum.waited, runs, 1.0], residual))
-        };
-        let counting = |(sum, &runs): (&Sum, &f64)| {
-            let counts = |[waited, runs]: [f64; 2]| {
-                let pace = Sum { waited, ..*sum }.pace(runs, period);
-                let counts = pace.counts(centre);
-                [counts * pace.log, counts]
-            };
-            Expansion::around([sum.waited, runs], [sum.waited, runs], counts)
-        };
+        let [plain, loads] = seen.sums();
         let runs = &seen.rates.blocks;
-        let kins = plain.iter().map(|pace| taken.of_plain(pace, width));
-        let of_plain = sums[0].iter().zip(runs).zip(kins).map(|((sum, runs), kin)| near(sum, *runs, kin));
-        let of_loads = sums[1].iter().zip(runs).map(|(sum, runs)| near(sum, *runs, LOADS));
-        let blocks = [of_plain.collect(), of_loads.collect()];
-        Near { blocks, usual: sums[0].iter().zip(runs).map(counting).collect(), centre }
+        let paces: Vec<Pace> =
+            plain.iter().zip(runs).map(|(sum, runs)| sum.pace(*runs, seen.period)).collect();
+        let centre = centre(&paces);
+        let usual = usual(&paces, centre);
+        let near = |sum: &Sum, runs: f64, kin: Kin| {
+            (sum.count > 0.0).then(|| sum.near([runs, usual], kin.doubted(seen.doubt), seen.period))
+        };
+        let kins = paces.iter().map(|pace| taken.of_plain(pace, width));
+        let of_plain = plain.iter().zip(runs).zip(kins).map(|((sum, runs), kin)| near(sum, *runs, kin));
+        let of_loads = loads.iter().zip(runs).map(|(sum, runs)| near(sum, *runs, LOADS));
+        let counts = plain.iter().zip(runs).map(|(sum, runs)| sum.counts(*runs, centre, seen.period));
+        Near { blocks: [of_plain.collect(), of_loads.collect()], usual: counts.collect(), centre }
     }
 
     /// What [`Seen::residuals`] are of what was `seen` near there.

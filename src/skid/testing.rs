@@ -3,7 +3,7 @@
 use super::classes::Classes;
 use super::folded::{Counts, Folded};
 use super::hold::Reporting;
-use super::{Model, assemble};
+use super::{Model, Region, assemble};
 use crate::code::testing::{Bytes, NoStubs};
 use crate::code::{Program, Told, explore};
 
@@ -16,4 +16,18 @@ pub fn skipping(samples: [f64; 6], timed: bool, reporting: Reporting) -> Model {
     let folded = Folded { weight, period: 1000.0, counts: Counts::Instructions, exact: false };
     let (classes, time) = (Classes::of(&program), timed.then(|| folded.clone()));
     assemble::model(&program, &classes, &[0], &[folded], time.as_ref(), reporting, &|_, _| true)
+}
+
+/// A loop that calls a function with a branch in it, and a second root.
+pub fn called() -> Region {
+    // 0: nop; 1: call 10; 6: dec edi; 8: jne 1; a: ret | 10: je 14; 12: nop; 13: nop; 14: ret | 18: dec; jne 18; ret
+    let mut code = vec![0x90, 0xe8, 0x0a, 0, 0, 0, 0xff, 0xcf, 0x75, 0xf7, 0xc3];
+    code.resize(0x10, 0xcc);
+    code.extend([0x74, 0x02, 0x90, 0x90, 0xc3]);
+    code.resize(0x18, 0xcc);
+    code.extend([0xff, 0xcf, 0x75, 0xfc, 0xc3]);
+    let source = Bytes(0, code);
+    let functions = [0..0xb, 0x10..0x15, 0x18..0x1d].map(|r| (0, explore(&source, r, &[])));
+    let program = Program::link(functions.into(), &NoStubs, &Told::default());
+    Region::build(&program, &Classes::of(&program), &[0, 1, 2], &|_, _| true)
 }

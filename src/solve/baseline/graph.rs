@@ -8,8 +8,9 @@
 
 use std::ops::Range;
 
-use crate::skid::circulation::{probabilities, steps};
+use crate::skid::circulation::probabilities;
 use crate::skid::region::ArmKind;
+use crate::skid::steps::steps;
 use crate::skid::{Model, Rates};
 
 /// An edge between blocks of a function.
