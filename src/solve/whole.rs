@@ -178,3 +178,26 @@ fn unmodelled(group: &Group, settings: &Settings) -> Answer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skid::testing::skipping;
+    use crate::solve::conserve::TIMED;
+
+    /// A loop with two branches and so many samples on each of its six instructions.
+    fn group(samples: f64) -> Group {
+        let model = skipping([samples; 6], true, Reporting::default());
+        let flow = vec![0.0, 7.0];
+        let rates = model.rates(&flow).expect("a flow");
+        Group { functions: vec![0], model, flow, rates, belief: TIMED, timed: None }
+    }
+
+    #[test]
+    fn code_of_few_samples_tells_of_the_core_only_where_all_is_such() {
+        let (few, many) = (group(0.5), group(500.0));
+        let told = |groups: &[Group]| groups.iter().map(|g| tells(groups, g)).collect::<Vec<bool>>();
+        assert_eq!(told(&[few.clone(), many]), [false, true]);
+        assert_eq!(told(&[few.clone(), few]), [true, true]);
+    }
+}
