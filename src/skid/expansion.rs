@@ -34,12 +34,8 @@ impl<const K: usize, const R: usize> Expansion<K, R> {
     /// The residuals where the numbers are these.
     pub fn at(&self, there: [f64; K]) -> [f64; R] {
         let mut residuals = self.values;
-        for k in 0..K {
-            let moved = there[k] - self.at[k];
-            residuals
-                .iter_mut()
-                .zip(&self.slopes[k])
-                .for_each(|(residual, slope)| *residual += slope * moved);
+        for ((there, at), slopes) in there.iter().zip(&self.at).zip(&self.slopes) {
+            residuals.iter_mut().zip(slopes).for_each(|(residual, slope)| *residual += slope * (there - at));
         }
         residuals
     }
