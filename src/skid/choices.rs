@@ -39,7 +39,8 @@ const FORESEEN: f64 = 0.12;
 const HALF: f64 = 0.5;
 /// … and the logarithm of how much likelier 1 is than what is far from both.
 const KNOWN: f64 = 1.8;
-/// Shares that are looked at, and steps of the search between them, at whose end a parabola is laid through what is left (Kiefer, "Sequential minimax search for a maximum", 1953).
+/// Shares that are looked at, and steps of the search between them (Kiefer, "Sequential minimax search for a maximum", 1953), at
+/// whose end a parabola is laid through what is left.
 const SHARES: [f64; 12] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1];
 const STEPS: usize = 4;
 const GOLDEN: f64 = 0.618_034;

@@ -70,18 +70,15 @@ impl Circulation {
     /// Executions and walk for parameters `z`, scaled so that instructions executed sum to `total`. `None` where the
     /// parameters admit none (a recursion that grows without bound).
     pub fn rates(&self, region: &Region, z: &Logits, total: f64) -> Option<Rates> {
-        let Flow { arms, blocks, .. } = self.flow(region, z);
-        let blocks = scaled(region, blocks, total)?;
-        Some(Rates { steps: steps(region, &arms, &blocks), arms, blocks })
+        self.flow(region, z).rates(region, total)
     }
 
     /// The flow at `z`, scaled to `total` instructions, and how often each root then runs.
     fn fed_by_roots(&self, region: &Region, z: &Logits, total: f64) -> Option<(Rates, Vec<f64>)> {
-        let Flow { arms, blocks, .. } = self.flow(region, z);
-        let scale = total / instructions(region, &blocks);
+        let flow = self.flow(region, z);
+        let scale = total / instructions(region, &flow.blocks);
         let roots = (0..region.roots.len()).map(|root| scale * root_rate(region, z, root)).collect();
-        let blocks = scaled(region, blocks, total)?;
-        Some((Rates { steps: steps(region, &arms, &blocks), arms, blocks }, roots))
+        Some((flow.rates(region, total)?, roots))
     }
 
     /// The flow at `z`.
@@ -111,6 +108,14 @@ impl Circulation {
 
     fn factorise(&self, arms: &[f64]) -> Factors {
         self.pattern.factorise(self.feeds.iter().map(|&(to, from, arm)| (to, from, -DAMPING * arms[arm])))
+    }
+}
+
+impl Flow {
+    /// Executions and walk, scaled to `total` instructions.
+    fn rates(self, region: &Region, total: f64) -> Option<Rates> {
+        let blocks = scaled(region, self.blocks, total)?;
+        Some(Rates { steps: steps(region, &self.arms, &blocks), arms: self.arms, blocks })
     }
 }
 

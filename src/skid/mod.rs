@@ -8,7 +8,7 @@
 //! the processor goes on, holding each instruction at the head of its retirement queue for *h* = cycles / executions on
 //! average; what stands at the head when the interrupt arrives, or the one after it, is reported. See [`kernel`].
 
-mod around;
+pub mod around;
 pub mod assemble;
 pub mod border;
 pub mod calibration;

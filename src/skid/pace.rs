@@ -150,10 +150,7 @@ impl Seen<'_> {
     /// For each block, by how much the pace of its plain instructions is unlike the usual, then the same of its loads, as
     /// residuals; on a core that retires `width` instructions a cycle.
     pub fn residuals(&self, taken: Paces, width: u32) -> Vec<f64> {
-        let [plain, loads] = self.sums().map(|sums| {
-            let paces = sums.iter().zip(&self.rates.blocks);
-            paces.map(|(sum, runs)| sum.pace(*runs, self.period)).collect::<Vec<Pace>>()
-        });
+        let [plain, loads] = self.sums().map(|sums| self.paces(&sums));
         let usual = usual(&plain, centre(&plain));
         let of = |kin: Kin, pace: &Pace| pace.residual(kin.doubted(self.doubt), usual);
         let of_loads = loads.iter().map(|pace| of(LOADS, pace));
@@ -171,6 +168,11 @@ impl Seen<'_> {
             sum.count += 1.0;
         }
         sums
+    }
+
+    /// The pace of each block's `sums`.
+    fn paces(&self, sums: &[Sum]) -> Vec<Pace> {
+        sums.iter().zip(&self.rates.blocks).map(|(sum, runs)| sum.pace(*runs, self.period)).collect()
     }
 }
 
@@ -194,9 +196,7 @@ impl Sum {
             each: ideal / count.max(1.0),
         }
     }
-}
 
-impl Sum {
     /// The residual of its pace, judged as its `kin` are, by time waited, runs and the usual pace, near these.
     fn near(&self, [runs, usual]: [f64; 2], kin: Kin, period: f64) -> NearPace {
         let residual = |[waited, runs, usual]: [f64; 3]| {
@@ -245,8 +245,7 @@ impl Near {
     pub fn new(seen: &Seen<'_>, taken: Paces, width: u32) -> Near {
         let [plain, loads] = seen.sums();
         let runs = &seen.rates.blocks;
-        let paces: Vec<Pace> =
-            plain.iter().zip(runs).map(|(sum, runs)| sum.pace(*runs, seen.period)).collect();
+        let paces = seen.paces(&plain);
         let centre = centre(&paces);
         let usual = usual(&paces, centre);
         let near = |sum: &Sum, runs: f64, kin: Kin| {

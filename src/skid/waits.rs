@@ -85,20 +85,20 @@ impl Waits {
         let often: Vec<f64> = self.waited.iter().map(|&node| runs(node)).collect();
         let (mut waits, mut inflow) = (vec![1.0; sure.len()], vec![0.0; self.met.len()]);
         let mut waited = sure.clone();
-        self.share(&flows, &waits, &mut inflow, &mut waited);
-        for _ in 0..TURNS {
+        for _ in 0..=TURNS {
+            waited.copy_from_slice(&sure);
+            self.share(&flows, &waits, &mut inflow, &mut waited);
             for (wait, (waited, often)) in waits.iter_mut().zip(waited.iter().zip(&often)) {
                 *wait = waited / often + LEAST;
             }
-            waited.copy_from_slice(&sure);
-            self.share(&flows, &waits, &mut inflow, &mut waited);
         }
         let mut all = self.sure.clone();
         self.waited.iter().zip(&waited).for_each(|(&node, waited)| all[node] = *waited);
         all
     }
 
-    /// Adds to what was `waited` what is reported where ways meet, in proportion to how often each is taken and how long is waited there.
+    /// Adds to what was `waited` what is reported where ways meet, in proportion to how often each is taken and how long is waited
+    /// there.
     fn share(&self, flows: &[f64], waits: &[f64], inflow: &mut [f64], waited: &mut [f64]) {
         inflow.fill(0.0);
         for (way, flow) in self.ways.iter().zip(flows) {

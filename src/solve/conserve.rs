@@ -17,6 +17,7 @@
 
 use super::energy::{Change, Energy, Near};
 use super::levenberg::{Effort, descend};
+use crate::skid::around::Around;
 use crate::skid::nests::Nests;
 use crate::skid::region::LEAVES_LOOP;
 use crate::skid::waits::Waits;
@@ -190,9 +191,9 @@ impl Conservation<'_> {
         rates
     }
 
-    /// What time says near `rates`, as [`Model::timing`] does.
-    fn near(&self, rates: Rates) -> Option<timing::Near<'_>> {
-        let (waits, rates) = (self.waits.as_ref()?, self.events(rates));
+    /// What time says near the flow `around`, as [`Model::timing`] does.
+    fn near(&self, around: &Around<'_>) -> Option<timing::Near<'_>> {
+        let (waits, rates) = (self.waits.as_ref()?, self.events(around.here(self.total)?));
         self.model.timing_near(&rates, &waits.at(&self.model.region, &rates))
     }
 
@@ -228,7 +229,7 @@ impl Energy for Conservation<'_> {
 
     fn around<'a>(&'a self, z: &'a [f64]) -> Near<'a> {
         let around = self.circulation.around(&self.model.region, z);
-        let near = around.here(self.total).and_then(|rates| self.near(rates));
+        let near = self.near(&around);
         Box::new(move |changes| {
             let timing = |rates: &Rates, waited: &[f64]| {
                 near.as_ref().map_or_else(Vec::new, |near| near.at(rates, waited))
