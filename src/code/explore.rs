@@ -35,27 +35,18 @@ pub fn discover(source: &dyn Source, range: Range<u64>, known: &[u64]) -> Functi
     found
 }
 
+/// The instructions of such a function alone.
+pub fn instructions(source: &dyn Source, range: Range<u64>) -> Vec<Inst> {
+    let entry = range.start;
+    Search::all(source, range, Some(entry), &[]).insts.into_values().collect()
+}
+
 fn follow_all(source: &dyn Source, range: Range<u64>, entry: Option<u64>, known: &[u64]) -> Function {
-    let len = range.end.saturating_sub(range.start).min(LARGEST_FUNCTION);
-    let bytes = source.read(range.start, len as usize);
-    let mut search = Search {
-        source,
-        range: range.clone(),
-        bytes,
-        insts: BTreeMap::new(),
-        open: Vec::new(),
-        orphans: (0, Vec::new()),
-        tables: BTreeMap::new(),
-    };
-    entry.into_iter().for_each(|entry| search.follow(entry));
     let mut roots: Vec<u64> = known.iter().copied().filter(|a| range.contains(a)).collect();
     roots.sort_unstable();
-    for &root in &roots {
-        search.follow(root);
-    }
-    search.read_tables(&roots);
-    let insts: Vec<Inst> = search.insts.into_values().collect();
-    let cfg = Cfg::build(&insts, &search.tables, &roots);
+    let found = Search::all(source, range.clone(), entry, &roots);
+    let insts: Vec<Inst> = found.insts.into_values().collect();
+    let cfg = Cfg::build(&insts, &found.tables, &roots);
     let dominators = Dominators::find(&cfg);
     let loops = Loops::find(&cfg, &dominators);
     let doomed = returns::doomed(&insts, &cfg);
@@ -69,6 +60,8 @@ struct Search<'a> {
     range: Range<u64>,
     bytes: Vec<u8>,
     insts: BTreeMap<u64, Inst>,
+    /// Where jumps stand, by where they lead; `None` where several do.
+    jumps: BTreeMap<u64, Option<u64>>,
     /// Indirect jumps whose tables were not looked for yet.
     open: Vec<u64>,
     /// Seen instructions that no known edge enters, as of when there were so many instructions.
@@ -77,7 +70,25 @@ struct Search<'a> {
     tables: BTreeMap<u64, Vec<u64>>,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    /// Finds all that is reached in `range` from its `entry` and from `roots`.
+    fn all(source: &'a dyn Source, range: Range<u64>, entry: Option<u64>, roots: &[u64]) -> Search<'a> {
+        let len = range.end.saturating_sub(range.start).min(LARGEST_FUNCTION);
+        let mut search = Search {
+            source,
+            bytes: source.read(range.start, len as usize),
+            range,
+            insts: BTreeMap::new(),
+            jumps: BTreeMap::new(),
+            open: Vec::new(),
+            orphans: (0, Vec::new()),
+            tables: BTreeMap::new(),
+        };
+        entry.iter().chain(roots).for_each(|&root| search.follow(root));
+        search.read_tables(roots);
+        search
+    }
+
     /// Decodes all that is reachable from `root` without indirect jumps.
     fn follow(&mut self, root: u64) {
         let mut work = vec![root];
@@ -90,6 +101,9 @@ impl Search<'_> {
             work.extend(next(&inst));
             if matches!(inst.flow, Flow::IndirectJump { via: None }) {
                 self.open.push(address);
+            }
+            if let Some(to) = inst.jumps_to() {
+                self.jumps.entry(to).and_modify(|jump| *jump = None).or_insert(Some(address));
             }
             self.insts.insert(address, inst);
         }
@@ -106,10 +120,13 @@ impl Search<'_> {
     /// nothing else reaches.
     fn read_tables(&mut self, seen: &[u64]) {
         let mut known: BTreeMap<u64, Option<Table>> = BTreeMap::new();
+        let mut looked_through = 0;
         loop {
             known.extend(std::mem::take(&mut self.open).into_iter().map(|jump| (jump, None)));
-            for (&jump, table) in known.iter_mut().filter(|(_, table)| table.is_none()) {
-                *table = self.code().table(jump);
+            if self.insts.len() > std::mem::replace(&mut looked_through, self.insts.len()) {
+                for (&jump, table) in known.iter_mut().filter(|(_, table)| table.is_none()) {
+                    *table = self.code().table(jump);
+                }
             }
             let bounded = |table: &Option<Table>| table.as_ref().is_some_and(|table| table.len.is_some());
             let next = known.iter().find(|(_, table)| bounded(table));
@@ -124,7 +141,7 @@ impl Search<'_> {
     }
 
     fn code(&self) -> Code<'_> {
-        Code { source: self.source, range: &self.range, insts: &self.insts }
+        Code { source: self.source, range: &self.range, insts: &self.insts, jumps: &self.jumps }
     }
 
     /// Seen instructions that start a run of code which no known edge enters.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::cfg::Cfg;
 use super::dominators::Dominators;
-use super::inst::{Address, Effect, Inst, Number};
+use super::inst::Inst;
 use super::loops::{Counted, Loops};
 
 /// A function's code.
@@ -35,14 +35,5 @@ impl Function {
     /// Whether the instruction with this index is in a loop.
     pub fn repeats(&self, inst: usize) -> bool {
         self.loops.of(self.cfg.block_of(inst)).is_some()
-    }
-
-    /// Addresses and numbers that its instructions put into registers.
-    pub fn constants(&self) -> impl Iterator<Item = u64> {
-        self.insts.iter().filter_map(|inst| match (inst.effect, inst.memory) {
-            (Effect::Lea { .. }, Some(Address { base: None, index: None, disp, .. })) => Some(disp as u64),
-            (Effect::Copy { from: Number::Constant(constant), .. }, _) => Some(constant as u64),
-            _ => None,
-        })
     }
 }

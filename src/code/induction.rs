@@ -38,7 +38,7 @@ impl<'a> Inductions<'a> {
     /// A form's value in the first turn of a loop, and what it grows by from turn to turn.
     pub fn line(&self, ix: LoopIx, form: &Form) -> Option<(Form, i64)> {
         let mut first = Form::constant(form.constant);
-        for (&unknown, &c) in &form.terms {
+        for &(unknown, c) in &form.terms {
             let begin = match unknown {
                 Unknown::Met(block, location) if block == self.around(ix).header => {
                     self.begin(ix, location)?
@@ -53,7 +53,7 @@ impl<'a> Inductions<'a> {
     /// What a form grows by from one turn of a loop to the next.
     pub fn step(&self, ix: LoopIx, form: &Form) -> Option<i64> {
         let mut terms = form.terms.iter();
-        terms.try_fold(0i64, |sum, (&unknown, &c)| {
+        terms.try_fold(0i64, |sum, &(unknown, c)| {
             Some(sum.wrapping_add(c.wrapping_mul(self.grows(ix, unknown)?)))
         })
     }

@@ -74,6 +74,15 @@ impl Inst {
         }
     }
 
+    /// The constant, or the constant address, that it puts into a register or into memory.
+    pub fn held(&self) -> Option<u64> {
+        match (self.effect, self.memory) {
+            (Effect::Lea { .. }, Some(Address { base: None, index: None, disp, .. })) => Some(disp as u64),
+            (Effect::Copy { from: Number::Constant(constant), .. }, _) => Some(constant as u64),
+            _ => None,
+        }
+    }
+
     /// Whether it is a call, direct or not.
     pub fn is_call(&self) -> bool {
         matches!(self.flow, Flow::Call(_) | Flow::IndirectCall { .. })

@@ -50,6 +50,8 @@ pub(super) struct Code<'a> {
     pub source: &'a dyn Source,
     pub range: &'a Range<u64>,
     pub insts: &'a BTreeMap<u64, Inst>,
+    /// Where jumps stand, by where they lead; `None` where several do.
+    pub jumps: &'a BTreeMap<u64, Option<u64>>,
 }
 
 impl Code<'_> {
@@ -190,8 +192,7 @@ impl Code<'_> {
 
     /// The jump to an address, if there is one only.
     fn jump_to(&self, address: u64) -> Option<&Inst> {
-        let mut jumps = self.insts.values().filter(|inst| inst.jumps_to() == Some(address));
-        jumps.next().filter(|_| jumps.next().is_none())
+        self.insts.get(self.jumps.get(&address)?.as_ref()?)
     }
 
     /// Constants that the code puts into a register: the last before `address` in memory first, then the first behind it.

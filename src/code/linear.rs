@@ -1,11 +1,10 @@
 //! Sums of unknown numbers with constant factors.
 
-use std::collections::BTreeMap;
-
-/// Σ coefficient · unknown + constant, in 64 bits; terms whose coefficient is 0 are left out.
+/// Σ coefficient · unknown + constant, in 64 bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Linear<V> {
-    pub terms: BTreeMap<V, i64>,
+    /// Unknown numbers, ascending, with their coefficients, none of which is 0.
+    pub terms: Vec<(V, i64)>,
     pub constant: i64,
 }
 
@@ -17,7 +16,7 @@ impl<V> Default for Linear<V> {
 
 impl<V> Linear<V> {
     pub fn constant(constant: i64) -> Linear<V> {
-        Linear { terms: BTreeMap::new(), constant }
+        Linear { terms: Vec::new(), constant }
     }
 
     /// The number, if it depends on nothing unknown.
@@ -29,16 +28,19 @@ impl<V> Linear<V> {
 impl<V: Copy + Ord> Linear<V> {
     /// An unknown number.
     pub fn of(unknown: V) -> Linear<V> {
-        Linear { terms: BTreeMap::from([(unknown, 1)]), constant: 0 }
+        Linear { terms: vec![(unknown, 1)], constant: 0 }
     }
 
     /// With `other` added so many times.
     pub fn plus(mut self, other: &Linear<V>, by: i64) -> Linear<V> {
-        for (&unknown, c) in &other.terms {
-            let sum = self.terms.entry(unknown).or_default();
-            *sum = sum.wrapping_add(c.wrapping_mul(by));
+        for &(unknown, c) in &other.terms {
+            let more = c.wrapping_mul(by);
+            match self.terms.binary_search_by_key(&unknown, |term| term.0) {
+                Ok(ix) => self.terms[ix].1 = self.terms[ix].1.wrapping_add(more),
+                Err(ix) => self.terms.insert(ix, (unknown, more)),
+            }
         }
-        self.terms.retain(|_, c| *c != 0);
+        self.terms.retain(|term| term.1 != 0);
         self.constant = self.constant.wrapping_add(other.constant.wrapping_mul(by));
         self
     }

@@ -35,7 +35,7 @@ mod values;
 pub use cfg::{Block, BlockIx, Cfg, Edge, EdgeKind, Exit};
 pub use decode::{Bitness, decode, disassemble};
 pub use dominators::Dominators;
-pub use explore::{discover, explore};
+pub use explore::{discover, explore, instructions};
 pub use function::Function;
 pub use inst::{Address, Effect, Flow, Inst, Kind, Number, Registers};
 pub use link::{Linker, Seen, Slot, Taken, Told};

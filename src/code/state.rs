@@ -48,7 +48,8 @@ pub(super) type Met = BTreeSet<(BlockIx, Location)>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
     registers: [Option<Rc<Form>>; REGISTERS],
-    slots: BTreeMap<Location, Rc<Form>>,
+    /// Mostly those of the block before.
+    slots: Rc<BTreeMap<Location, Rc<Form>>>,
     /// Slots are not followed.
     no_slots: bool,
 }
@@ -87,7 +88,7 @@ impl State {
             Location::Register(register) => {
                 self.registers[usize::from(register) % REGISTERS] = Some(Rc::new(form));
             }
-            Location::Slot(..) => drop(self.slots.insert(location, Rc::new(form))),
+            Location::Slot(..) => drop(Rc::make_mut(&mut self.slots).insert(location, Rc::new(form))),
         }
     }
 
@@ -125,8 +126,9 @@ impl State {
     /// Locations in which `other` holds something else.
     pub fn differing<'a>(&'a self, other: &'a State) -> impl Iterator<Item = Location> + 'a {
         let registers = (0..REGISTERS as u8).map(Location::Register);
-        let locations = registers.chain(other.slots.keys().chain(self.slots.keys()).copied());
-        locations.filter(|&location| !self.holds_alike(other, location))
+        let unlike = (!Rc::ptr_eq(&self.slots, &other.slots)).then_some([&other.slots, &self.slots]);
+        let slots = unlike.into_iter().flatten().flat_map(|slots| slots.keys().copied());
+        registers.chain(slots).filter(|&location| !self.holds_alike(other, location))
     }
 
     fn location(&self, inst: &Inst, number: Number) -> Option<Location> {
@@ -145,10 +147,10 @@ impl State {
         let mut terms = pointer.terms.iter();
         let stack = Location::Register(STACK);
         match (terms.next(), terms.next()) {
-            (Some((&Unknown::Given(from), 1)), None) if from == stack => {
+            (Some(&(Unknown::Given(from), 1)), None) if from == stack => {
                 Some(Location::Slot(None, pointer.constant))
             }
-            (Some((&Unknown::Made(inst, from), 1)), None) if from == stack => {
+            (Some(&(Unknown::Made(inst, from), 1)), None) if from == stack => {
                 Some(Location::Slot(Some(inst), pointer.constant))
             }
             _ => None,

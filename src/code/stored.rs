@@ -1,19 +1,17 @@
 //! Where in objects a function puts an address that it takes.
 //!
-//! In: a function that was decoded. Out: how far behind the start of some object each copy of the address is stored: what fills a table
+//! In: the instructions of a function. Out: how far behind the start of some object each copy of the address is stored: what fills a table
 //! of handlers at run time does so with the offsets that calls through it read. It follows code straight on, for a few instructions.
 
 use std::collections::BTreeSet;
 
-use super::function::Function;
 use super::inst::{Effect, Inst, Number, Registers};
 
 /// How far on, in instructions, a store is looked for.
 const LOOK_AHEAD: usize = 16;
 
-/// The offsets, in bytes, at which `function` stores an address.
-pub fn stored(function: &Function, address: u64) -> BTreeSet<i64> {
-    let insts = &function.insts;
+/// The offsets, in bytes, at which `insts` store an address.
+pub fn stored(insts: &[Inst], address: u64) -> BTreeSet<i64> {
     let taken = insts.iter().enumerate();
     let taken = taken.filter_map(|(ix, inst)| Some((ix, inst.constant().filter(|c| c.1 == address)?.0)));
     let followed = taken.flat_map(|(ix, register)| follow(&insts[ix..], register));
@@ -60,7 +58,7 @@ mod tests {
     /// Where 0x100 is stored.
     fn offsets(code: &[u8]) -> Vec<i64> {
         let function = explore(&Bytes(0, code.to_vec()), 0..code.len() as u64, &[]);
-        stored(&function, 0x100).into_iter().collect()
+        stored(&function.insts, 0x100).into_iter().collect()
     }
 
     #[test]

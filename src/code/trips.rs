@@ -11,7 +11,7 @@ use super::condition::Condition;
 use super::function::Function;
 use super::induction::Inductions;
 use super::inst::{Effect, Registers};
-use super::loops::{Counted, LoopIx};
+use super::loops::{Counted, Loop, LoopIx};
 use super::state::Form;
 
 /// Turns of an outer loop that stand for all of them.
@@ -42,21 +42,24 @@ struct Exit {
     only: bool,
 }
 
-/// The exits of a loop that may be counted. What is doomed does not run.
+/// The exits of a loop that may be counted: those that every turn comes by. What is doomed does not run.
 fn exits(function: &Function, ix: LoopIx) -> Vec<Exit> {
-    let Function { cfg, doomed, insts, loops, .. } = function;
-    let blocks = &loops.all[ix].blocks;
+    let Function { cfg, dominators, doomed, insts, loops, .. } = function;
+    let Loop { header, blocks, .. } = &loops.all[ix];
     let edges = blocks.iter().flat_map(|&b| cfg.successors(b));
     let out = edges.filter(|edge| blocks.binary_search(&edge.to).is_err() && !doomed[edge.to]);
     let out: Vec<&Edge> = out.collect();
     let only = out.len() == 1 && !blocks.iter().any(|&b| cfg.blocks[b].exit.leaves());
+    let latches = blocks.iter().filter(|&&b| cfg.successors(b).any(|edge| edge.to == *header));
+    let latches: Vec<BlockIx> = latches.copied().collect();
     let exit = |edge: &Edge| {
         let block = &cfg.blocks[edge.from];
         let flags = |&ix: &usize| !insts[ix].writes.and(Registers::FLAGS).is_empty();
         let decides = (block.first..block.end - 1).rev().find(flags)?;
         let counts = matches!(insts[decides].effect, Effect::Compare { .. } | Effect::Add { .. });
         let own = loops.of(edge.from) == Some(ix) && insts[block.end - 1].is_conditional();
-        (own && counts).then_some(Exit {
+        let passed = |&latch: &BlockIx| dominators.dominates(edge.from, latch);
+        (own && counts && latches.iter().all(passed)).then_some(Exit {
             block: edge.from,
             decides,
             taken: edge.kind == EdgeKind::Taken,
@@ -93,10 +96,7 @@ impl Counter<'_> {
     }
 
     fn distance(&self, Exit { block, decides, taken, .. }: Exit) -> Option<Distance> {
-        let Function { cfg, dominators, insts, .. } = self.function();
-        if !self.inductions.latches(self.ix).all(|latch| dominators.dominates(block, latch)) {
-            return None;
-        }
+        let Function { cfg, insts, .. } = self.function();
         let (difference, result) = self.compared(decides)?;
         let (first, step) = self.inductions.line(self.ix, &difference)?;
         let leaves = Condition::of(&insts[cfg.blocks[block].end - 1].mnemonic, result)?;

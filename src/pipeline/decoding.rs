@@ -6,7 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use crate::code::{Bitness, Callee, Function, Place, Source, discover, explore, returns};
+use crate::code::{self, Bitness, Callee, Function, Inst, Place, Source, discover, explore, returns};
 use crate::image::{Class, Image, ImageId, Images, Location, PltTarget, Svma, jumps_away, noreturn};
 
 /// Calls between a function and the end of the process, at most: what is further down counts as returning.
@@ -21,6 +21,11 @@ pub fn function(images: &Images, (space, start, end): Range, known: &[u64]) -> F
     let named = image.function_at(Svma(start)).is_some_and(|f| f.start.0 == start);
     let decoded = if named { explore } else { discover };
     decoded(&Code::of(image), start..end, known)
+}
+
+/// The instructions alone of the function in a range of an image.
+pub fn instructions(images: &Images, (space, start, end): Range) -> Vec<Inst> {
+    code::instructions(&Code::of(images.get(ImageId(space))), start..end)
 }
 
 /// A location as a place of the program.

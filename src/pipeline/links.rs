@@ -8,8 +8,10 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::decoding::{Range, bitness, function};
-use crate::code::{Linker, Place, References, Slot, Taken, stored};
+use rayon::prelude::*;
+
+use super::decoding::{Range, bitness, instructions};
+use crate::code::{Inst, Linker, Place, References, Slot, Taken, stored};
 use crate::image::{Image, ImageId, Images, PltTarget, Svma};
 
 /// Resolvers are small.
@@ -64,7 +66,7 @@ impl<'a> Links<'a> {
         let image = self.images.get(ImageId(space));
         let Some(entry) = image.elf().and_then(|elf| elf.entry()) else { return BTreeSet::new() };
         let end = image.function_at(entry).map_or(entry.0.saturating_add(LARGEST_START), |f| f.end.0);
-        function(self.images, (space, entry.0, end), &[entry.0]).constants().collect()
+        instructions(self.images, (space, entry.0, end)).iter().filter_map(Inst::held).collect()
     }
 
     /// Those of the addresses `wanted` that the data or the code of an image holds.
@@ -76,14 +78,13 @@ impl<'a> Links<'a> {
             let slots = slots.map(|(offset, size)| Slot { offset, size });
             taken.entry(address).or_default().slots.extend(slots);
         }
-        for (range, addresses) in self.takers(image, space, wanted) {
-            let taker = function(self.images, range, &[]);
-            for address in addresses.into_iter().filter(|address| taker.constants().any(|c| c == *address)) {
-                let taken = taken.entry(address).or_default();
-                taken.by_code = true;
-                let offsets = stored(&taker, address).into_iter();
-                taken.slots.extend(offsets.map(|offset| Slot { offset, size: 0 }));
-            }
+        let (images, takers) = (self.images, self.takers(image, space, wanted));
+        let made = |(range, addresses)| made(&instructions(images, range), &addresses);
+        let made: Vec<_> = takers.into_par_iter().flat_map_iter(made).collect();
+        for (address, offsets) in made {
+            let taken = taken.entry(address).or_default();
+            taken.by_code = true;
+            taken.slots.extend(offsets.into_iter().map(|offset| Slot { offset, size: 0 }));
         }
         taken
     }
@@ -108,15 +109,24 @@ impl<'a> Links<'a> {
         if range.start.0 != resolver.address || range.end.0 - range.start.0 > LARGEST_RESOLVER {
             return None;
         }
-        let code = function(self.images, (resolver.space, range.start.0, range.end.0), &[]);
+        let code = instructions(self.images, (resolver.space, range.start.0, range.end.0));
         let sampled = |address: u64| {
             let at = Place { address, ..resolver };
             Some((*self.samples.get(&at)?, at))
         };
-        let most =
-            code.constants().filter_map(sampled).max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
+        let most = code
+            .iter()
+            .filter_map(Inst::held)
+            .filter_map(sampled)
+            .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
         most.map(|(_, at)| at)
     }
+}
+
+/// Those of `addresses` that instructions make, each with the offsets in objects at which they store it.
+fn made(insts: &[Inst], addresses: &BTreeSet<u64>) -> BTreeMap<u64, BTreeSet<i64>> {
+    let held: BTreeSet<u64> = insts.iter().filter_map(Inst::held).collect();
+    addresses.intersection(&held).map(|&address| (address, stored(insts, address))).collect()
 }
 
 impl Linker for Links<'_> {
