@@ -25,6 +25,8 @@ const NEGLIGIBLE: f64 = 0.05;
 struct Takens {
     /// Where in objects their addresses stand.
     slots: Vec<(Slot, FunctionIx)>,
+    /// Which may stand so far into one, as far as that was asked.
+    at: BTreeMap<i64, Vec<FunctionIx>>,
     /// Those that nothing is known to call …
     orphans: Vec<FunctionIx>,
     /// … and of these those whose address code takes.
@@ -33,11 +35,12 @@ struct Takens {
 
 impl Takens {
     /// Those that stand where calls find their targets so.
-    fn at(&self, through: Through) -> Vec<FunctionIx> {
-        let Through::Slot(offset) = through else { return Vec::new() };
-        let there: BTreeSet<FunctionIx> =
-            self.slots.iter().filter(|(slot, _)| slot.may_be_at(offset)).map(|(_, f)| *f).collect();
-        there.into_iter().collect()
+    fn at(&mut self, through: Through) -> &[FunctionIx] {
+        let Through::Slot(offset) = through else { return &[] };
+        self.at.entry(offset).or_insert_with(|| {
+            let there = self.slots.iter().filter(|(slot, _)| slot.may_be_at(offset)).map(|(_, f)| *f);
+            there.collect::<BTreeSet<_>>().into_iter().collect()
+        })
     }
 }
 
@@ -63,22 +66,18 @@ impl Program {
         }
         let load = |f| samples.get(&self.entry(f)).copied().unwrap_or(0.0);
         let loads: Vec<f64> = (0..self.functions.len()).map(load).collect();
-        let takens = self.takens(linker);
+        let mut takens = self.takens(linker);
+        let mut guesses = Guesses { program: self, loads, above: None };
         for &(call, through) in &open {
             if let Through::Cell(address) = through {
-                self.enter_held(call, address, linker);
+                guesses.enter_held(call, address, linker);
             }
         }
         for &(call, through) in &open {
-            self.enter_there(call, &takens.at(through), &loads);
+            guesses.enter_there(call, takens.at(through));
         }
         for &(call, through) in &open {
-            if self.calls[call].targets.is_empty() {
-                let others = if through == Through::Unknown { &takens.handed } else { &takens.orphans };
-                let all: BTreeSet<FunctionIx> = others.iter().copied().chain(takens.at(through)).collect();
-                let found = self.likely(call, &all.into_iter().collect::<Vec<_>>(), &loads);
-                self.link_to(call, &found);
-            }
+            guesses.enter_any(call, through, &mut takens);
         }
         self.entered.iter_mut().for_each(|calls| calls.sort_unstable());
     }
@@ -109,50 +108,82 @@ impl Program {
         }
         takens
     }
+}
 
+/// Guesses under way.
+struct Guesses<'a> {
+    program: &'a mut Program,
+    /// Samples of each function.
+    loads: Vec<f64>,
+    /// The caller asked about last, and whether each function leads to it. What it is let enter does not.
+    above: Option<(FunctionIx, Vec<bool>)>,
+}
+
+impl Guesses<'_> {
     /// Lets a call enter what a variable holds when the program starts.
     fn enter_held(&mut self, call: usize, address: u64, linker: &dyn Linker) {
-        let caller = self.calls[call].caller;
-        let held = linker.initial(Place { space: self.functions[caller].0, address });
-        let target = held.and_then(|at| self.function_at(at));
-        let target = self.leading_on(caller, target.into_iter());
+        let caller = self.caller(call);
+        let held = linker.initial(Place { space: self.program.functions[caller].0, address });
+        let target = held.and_then(|at| self.program.function_at(at));
+        let target = self.leading_on(caller, target.into_iter().collect());
         self.link_to(call, &target);
     }
 
     /// Lets a call enter the likely ones of those that are where it finds its target, if they have samples beside its function's.
-    fn enter_there(&mut self, call: usize, there: &[FunctionIx], loads: &[f64]) {
-        let found = self.likely(call, there, loads);
-        let own = loads[self.calls[call].caller];
-        if found.iter().map(|&f| loads[f]).sum::<f64>() >= NEGLIGIBLE * own && !found.is_empty() {
+    fn enter_there(&mut self, call: usize, there: &[FunctionIx]) {
+        let found = self.likely(call, there);
+        let own = self.loads[self.caller(call)];
+        if found.iter().map(|&f| self.loads[f]).sum::<f64>() >= NEGLIGIBLE * own && !found.is_empty() {
             self.link_to(call, &found);
         }
     }
 
-    /// Those of `functions` in the image of the `caller` that do not lead back to it.
-    fn leading_on(&self, caller: FunctionIx, functions: impl Iterator<Item = FunctionIx>) -> Vec<FunctionIx> {
-        let beside = |&f: &FunctionIx| f != caller && self.functions[f].0 == self.functions[caller].0;
-        let mut leading_on: Vec<FunctionIx> = functions.filter(beside).collect();
-        if !leading_on.is_empty() {
-            let above = self.above(&BTreeSet::from([caller]));
-            leading_on.retain(|f| !above.contains(f));
+    /// Lets a call that enters nothing yet enter the likely ones of all that may be called so.
+    fn enter_any(&mut self, call: usize, through: Through, takens: &mut Takens) {
+        if self.program.calls[call].targets.is_empty() {
+            let there = takens.at(through).to_vec();
+            let others = if through == Through::Unknown { &takens.handed } else { &takens.orphans };
+            let all: BTreeSet<FunctionIx> = others.iter().copied().chain(there).collect();
+            let found = self.likely(call, &all.into_iter().collect::<Vec<_>>());
+            self.link_to(call, &found);
         }
-        leading_on
+    }
+
+    fn caller(&self, call: usize) -> FunctionIx {
+        self.program.calls[call].caller
+    }
+
+    /// Those of `functions` in the image of the `caller` that do not lead back to it.
+    fn leading_on(&mut self, caller: FunctionIx, mut functions: Vec<FunctionIx>) -> Vec<FunctionIx> {
+        let all = &self.program.functions;
+        functions.retain(|&f| f != caller && all[f].0 == all[caller].0);
+        if functions.is_empty() {
+            return functions;
+        }
+        if self.above.as_ref().is_none_or(|above| above.0 != caller) {
+            let mut leads = vec![false; all.len()];
+            self.program.above(&BTreeSet::from([caller])).into_iter().for_each(|f| leads[f] = true);
+            self.above = Some((caller, leads));
+        }
+        functions.retain(|&f| self.above.as_ref().is_none_or(|(_, leads)| !leads[f]));
+        functions
     }
 
     /// The likely ones of `candidates` for a call to enter.
-    fn likely(&self, call: usize, candidates: &[FunctionIx], loads: &[f64]) -> Vec<FunctionIx> {
-        let caller = self.calls[call].caller;
-        let warm = candidates.iter().copied().filter(|&f| loads[caller] >= NEGLIGIBLE * loads[f]);
-        let mut fitting = self.leading_on(caller, warm);
+    fn likely(&mut self, call: usize, candidates: &[FunctionIx]) -> Vec<FunctionIx> {
+        let caller = self.caller(call);
+        let warm = |&f: &FunctionIx| self.loads[caller] >= NEGLIGIBLE * self.loads[f];
+        let warm = candidates.iter().copied().filter(warm).collect();
+        let (mut fitting, loads) = (self.leading_on(caller, warm), &self.loads);
         fitting.sort_by(|&a, &b| loads[b].total_cmp(&loads[a]).then(a.cmp(&b)));
         likely(&fitting, loads).to_vec()
     }
 
     fn link_to(&mut self, call: usize, targets: &[FunctionIx]) {
         let target = |&function: &FunctionIx| Target { function, seen: 0, inside: 0 };
-        self.calls[call].targets = targets.iter().map(target).collect();
+        self.program.calls[call].targets = targets.iter().map(target).collect();
         // calls guessed later must not lead back by this one
-        targets.iter().for_each(|&f| self.entered[f].push(call));
+        targets.iter().for_each(|&f| self.program.entered[f].push(call));
     }
 }
 

@@ -5,6 +5,9 @@
 //! decoded.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
+
+use rayon::prelude::*;
 
 use super::decode::Bitness;
 
@@ -12,6 +15,10 @@ use super::decode::Bitness;
 const TRANSFERS: [u8; 2] = [0xe8, 0xe9];
 /// Bytes of a displacement or a constant.
 const WORD: usize = 4;
+/// Bytes that are looked through in one go.
+const STRETCH: usize = 1 << 20;
+/// Low bits of an address by which most that are not asked for are told.
+const LOW_BITS: u32 = 22;
 
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,8 +33,29 @@ impl References {
     /// Those in `bytes`, which stand at `start`, to the addresses `wanted`.
     pub fn find(bytes: &[u8], start: u64, bitness: Bitness, wanted: &BTreeSet<u64>) -> References {
         let wanted = Wanted::new(wanted);
+        let offsets = bytes.len().saturating_sub(WORD - 1);
+        let stretches = (0..offsets.div_ceil(STRETCH)).into_par_iter();
+        let stretches = stretches.map(|ix| ix * STRETCH..offsets.min((ix + 1) * STRETCH));
+        let found: Vec<References> =
+            stretches.map(|at| References::within(bytes, at, start, bitness, &wanted)).collect();
+        let mut all = References::default();
+        for mut found in found {
+            all.transfers.append(&mut found.transfers);
+            all.taken.append(&mut found.taken);
+        }
+        all
+    }
+
+    /// Those whose displacement or constant begins at one of these `offsets`.
+    fn within(
+        bytes: &[u8],
+        offsets: Range<usize>,
+        start: u64,
+        bitness: Bitness,
+        wanted: &Wanted<'_>,
+    ) -> References {
         let mut found = References::default();
-        for (offset, word) in bytes.windows(WORD).enumerate() {
+        for (offset, word) in offsets.clone().zip(bytes[offsets.start..].windows(WORD)) {
             let &[a, b, c, d] = word else { continue };
             let word = [a, b, c, d];
             let at = start.wrapping_add(offset as u64);
@@ -52,19 +80,29 @@ impl References {
 /// Addresses that are asked for at every byte.
 struct Wanted<'a> {
     all: &'a BTreeSet<u64>,
-    /// Whether one of them ends in these bits.
-    ends: Vec<bool>,
+    /// Whether one of them ends in these bits, one bit for each.
+    ends: Vec<u64>,
 }
 
 impl Wanted<'_> {
     fn new(all: &BTreeSet<u64>) -> Wanted<'_> {
-        let mut ends = vec![false; 1 << u16::BITS];
-        all.iter().for_each(|&address| ends[usize::from(address as u16)] = true);
-        Wanted { all, ends }
+        let mut wanted = Wanted { all, ends: vec![0; 1 << (LOW_BITS - u64::BITS.ilog2())] };
+        for &address in all {
+            let (word, bit) = Wanted::end(address);
+            wanted.ends[word] |= bit;
+        }
+        wanted
     }
 
     fn contains(&self, address: u64) -> bool {
-        self.ends[usize::from(address as u16)] && self.all.contains(&address)
+        let (word, bit) = Wanted::end(address);
+        self.ends[word] & bit != 0 && self.all.contains(&address)
+    }
+
+    /// Where in `ends` the low bits of an address stand.
+    fn end(address: u64) -> (usize, u64) {
+        let low = address & ((1 << LOW_BITS) - 1);
+        ((low / u64::from(u64::BITS)) as usize, 1 << (low % u64::from(u64::BITS)))
     }
 }
 
@@ -96,6 +134,19 @@ mod tests {
         let taken = |code: &[u8]| find(code, 0x800, Bitness::Bits64).taken;
         assert_eq!((taken(&lea), taken(&constant)), (vec![(0x803, 0x1000)], vec![(0x801, 0x1000)]));
         assert_eq!(find(&jump, 0x800, Bitness::Bits64), References::default());
+    }
+
+    #[test]
+    fn what_crosses_from_one_stretch_to_the_next_is_found_once() {
+        // call 0x10, at each place around the border
+        for back in 0..8 {
+            let mut code = vec![0x90; STRETCH + 64];
+            let at = STRETCH - back;
+            code[at] = 0xe8;
+            code[at + 1..at + 5].copy_from_slice(&(0x10 - (0x800 + at + 5) as i32).to_le_bytes());
+            let found = find(&code, 0x800, Bitness::Bits64);
+            assert_eq!((found.transfers, found.taken), (vec![(0x800 + at as u64, 0x10)], vec![]), "{back}");
+        }
     }
 
     #[test]
