@@ -48,7 +48,7 @@ impl Desk<'_> {
     }
 
     /// Intervals of whole functions: from the draws of the posterior, for blocks of a function rise and fall together, and of
-    /// counting their samples.
+    /// counting their samples. No function runs more than all that is solved with it.
     fn note_functions(&self, event: AttrIx, answer: &Answer, scale: f64, correction: &mut Correction) {
         let summed = |rates: &Rates| {
             let mut sums: BTreeMap<FunctionIx, f64> = BTreeMap::new();
@@ -62,7 +62,8 @@ impl Desk<'_> {
             return;
         }
         for (f, own) in summed(&answer.rates) {
-            let mut draws: Vec<f64> = drawn.iter().map(|sums| sums[&f]).collect();
+            let possible = drawn.iter().zip(&answer.totals).map(|(sums, total)| sums[&f].min(total * scale));
+            let mut draws: Vec<f64> = possible.collect();
             let (low, high) = credible(own, &mut draws, answer.model.events[0].period * scale);
             correction.functions.insert((event, at(self.program.place(f, 0))), (low.max(0.0), high));
         }

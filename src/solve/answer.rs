@@ -57,6 +57,9 @@ pub struct Answer {
     pub high: Vec<f64>,
     /// Draws of the walk, for intervals of sums and of trips; may be empty.
     pub draws: Vec<Rates>,
+    /// Instructions that all of each draw may have run. Its blocks, each of which may have run as often, may come to more together
+    /// (`super::draws`).
+    pub totals: Vec<f64>,
     /// What gave the answer.
     pub solver: Solver,
     /// Why that.
@@ -75,6 +78,7 @@ impl Answer {
         let model = group.model.clone();
         let holds = Holds::measure(&model.region, &rates, model.time.as_ref(), model.reporting);
         let (low, high) = interval(&model, &rates, &draws);
+        let totals = vec![model.total(); draws.len()];
         Answer {
             model,
             rates,
@@ -82,6 +86,7 @@ impl Answer {
             low,
             high,
             draws,
+            totals,
             solver,
             reason,
             r_hat: None,
@@ -90,10 +95,10 @@ impl Answer {
         }
     }
 
-    /// The same with intervals from other `draws`.
-    pub fn drawn(self, draws: Vec<Rates>) -> Answer {
+    /// The same with other `draws`, whose totals are these, and intervals from them.
+    pub fn drawn(self, draws: Vec<Rates>, totals: Vec<f64>) -> Answer {
         let (low, high) = interval(&self.model, &self.rates, &draws);
-        Answer { low, high, draws, ..self }
+        Answer { low, high, draws, totals, ..self }
     }
 
     /// What the processor goes through, by this answer.

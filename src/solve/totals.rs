@@ -29,12 +29,13 @@ pub fn unsure(mut answer: Answer, skid: &Skid, all: f64) -> Answer {
     let near = HALFWAY * skid.mean();
     let deviation = MOST * near / (near + stretch(&answer.model, &answer.rates));
     let most = all / answer.model.total().max(f64::MIN_POSITIVE);
-    let mut draws = std::mem::take(&mut answer.draws);
-    for (k, draw) in draws.iter_mut().enumerate() {
-        let times = (deviation * normal::quantile((NEXT * (k as f64 + 0.5)).fract())).exp();
-        draw.blocks.iter_mut().for_each(|runs| *runs *= times.min(most));
+    let (mut draws, mut totals) = (std::mem::take(&mut answer.draws), std::mem::take(&mut answer.totals));
+    for (k, (draw, total)) in draws.iter_mut().zip(&mut totals).enumerate() {
+        let times = (deviation * normal::quantile((NEXT * (k as f64 + 0.5)).fract())).exp().min(most);
+        draw.blocks.iter_mut().for_each(|runs| *runs *= times);
+        *total *= times;
     }
-    answer.drawn(draws)
+    answer.drawn(draws, totals)
 }
 
 /// Instructions that run at these `rates` between one end of the code and the next: where it is entered or left, or calls sampled code
@@ -88,6 +89,18 @@ mod tests {
         assert!(short > 1.5 && long < 0.1, "{short} {long}");
         assert!(width(2.0, false, 4.0) < 0.5 * short, "a short skid carries little away");
         assert!(width(2.0, true, 40.0) < 0.1, "samples that stand where they arose were not carried");
+    }
+
+    #[test]
+    fn a_draw_has_as_much_of_its_total_as_before() {
+        let before = answer(2.0, false);
+        let (total, runs) = (before.model.total(), before.rates.blocks[0]);
+        let after = unsure(before, &Skid::fixed(1.0, 40.0, 40.0), 10.0 * total);
+        assert_eq!(after.totals.len(), after.draws.len());
+        for (draw, of) in after.draws.iter().zip(&after.totals) {
+            assert!((draw.blocks[0] / runs / (of / total) - 1.0).abs() < 1e-9);
+        }
+        assert!(after.totals.iter().any(|of| *of > 1.2 * total));
     }
 
     #[test]
