@@ -52,6 +52,7 @@ fn style(stage: Stage) -> ProgressStyle {
         Stage::Read => ("reading", "{share}"),
         Stage::Decode => ("decoding", "{pos}/{len} functions"),
         Stage::Flow => ("balancing", "{pos}/{len} regions"),
+        Stage::Learn => ("learning", "{pos}/{len} regions"),
         Stage::Solve => ("solving", "{pos}/{len} regions"),
         Stage::Write => ("writing", "{share}"),
     };
@@ -83,7 +84,7 @@ mod tests {
 
     #[test]
     fn every_stage_has_a_valid_template() {
-        for stage in [Stage::Read, Stage::Decode, Stage::Flow, Stage::Solve, Stage::Write] {
+        for stage in [Stage::Read, Stage::Decode, Stage::Flow, Stage::Learn, Stage::Solve, Stage::Write] {
             let (bar, state) = (ProgressBar::hidden(), style(stage));
             bar.set_style(state);
             bar.tick();

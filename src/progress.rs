@@ -11,6 +11,8 @@ pub enum Stage {
     Decode,
     /// Finding flows that conserve what comes and goes, anew for each processor that may be behind the samples: regions.
     Flow,
+    /// Learning what regions have in common, from one step to the next: regions.
+    Learn,
     /// Solving regions of hot code: regions.
     Solve,
     /// Writing the corrected recording: bytes of the input's data section.

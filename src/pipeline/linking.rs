@@ -36,22 +36,28 @@ pub fn link(
     wanted.extend(callees.iter().map(|p| (*p, Vec::new())));
     let callees = callees.into_iter().map(|p| (p, Vec::new())).collect();
     functions.extend(decode(&survey.images, &callees, progress));
-    let (program, samples) = linked(survey, functions);
+    let (program, samples) = linked(survey, functions, progress);
     let unseen = match scope {
-        Scope::Noticeable => unseen::callers(&survey.images, &program, &Links::new(&survey.images, &samples)),
+        Scope::Noticeable => {
+            unseen::callers(&survey.images, &program, &Links::new(&survey.images, &samples, progress))
+        }
         Scope::Sampled => Vec::new(),
     };
     match unseen.is_empty() {
         true => program,
-        false => linked(survey, program.functions.into_iter().chain(unseen).collect()).0,
+        false => linked(survey, program.functions.into_iter().chain(unseen).collect(), progress).0,
     }
 }
 
 /// Links `functions` by what the images and the recording know; and the samples of each of them.
-fn linked(survey: &Survey, mut functions: Vec<(u32, Function)>) -> (Program, BTreeMap<Place, f64>) {
+fn linked(
+    survey: &Survey,
+    mut functions: Vec<(u32, Function)>,
+    progress: &dyn Progress,
+) -> (Program, BTreeMap<Place, f64>) {
     functions.sort_by_key(|(space, f)| (*space, f.range.start));
     let samples = samples(survey, &functions);
-    let links = Links::new(&survey.images, &samples);
+    let links = Links::new(&survey.images, &samples, progress);
     let told = told(survey, &functions, &links);
     let program = Program::link(functions, &links, &Told { samples: samples.clone(), ..told });
     (program, samples)

@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use super::decoding::{Range, bitness, instructions};
 use crate::code::{Inst, Linker, Place, References, Slot, Taken, stored};
 use crate::image::{Image, ImageId, Images, PltTarget, Svma};
+use crate::progress::{Progress, Stage, each};
 
 /// Resolvers are small.
 const LARGEST_RESOLVER: u64 = 4096;
@@ -29,12 +30,17 @@ pub struct Links<'a> {
     choices: RefCell<BTreeMap<Place, Option<Place>>>,
     /// What the entry point of each image hands over, as far as that was asked.
     begun: RefCell<BTreeMap<u32, BTreeSet<u64>>>,
+    progress: &'a dyn Progress,
 }
 
 impl<'a> Links<'a> {
     /// Links of `images`, whose functions have so many `samples`.
-    pub fn new(images: &'a Images, samples: &'a BTreeMap<Place, f64>) -> Links<'a> {
-        Links { images, samples, choices: RefCell::default(), begun: RefCell::default() }
+    pub fn new(
+        images: &'a Images,
+        samples: &'a BTreeMap<Place, f64>,
+        progress: &'a dyn Progress,
+    ) -> Links<'a> {
+        Links { images, samples, choices: RefCell::default(), begun: RefCell::default(), progress }
     }
 
     fn lead(&self, space: u32, target: &PltTarget) -> Option<Place> {
@@ -80,8 +86,9 @@ impl<'a> Links<'a> {
         }
         let (images, takers) = (self.images, self.takers(image, space, wanted));
         let made = |(range, addresses)| made(&instructions(images, range), &addresses);
-        let made: Vec<_> = takers.into_par_iter().flat_map_iter(made).collect();
-        for (address, offsets) in made {
+        let takers: Vec<_> = takers.into_iter().collect();
+        let made = each(self.progress, Stage::Decode, takers.into_par_iter(), made);
+        for (address, offsets) in made.into_iter().flatten() {
             let taken = taken.entry(address).or_default();
             taken.by_code = true;
             taken.slots.extend(offsets.into_iter().map(|offset| Slot { offset, size: 0 }));
@@ -166,12 +173,13 @@ impl Linker for Links<'_> {
 mod tests {
     use super::super::testing::of_case;
     use super::*;
+    use crate::progress::Silent;
 
     #[test]
     fn main_is_what_the_entry_point_hands_over() {
         let images = of_case("nist_fn");
         let none = BTreeMap::new();
-        let links = Links::new(&images, &none);
+        let links = Links::new(&images, &none, &Silent);
         let begins = |name: &str| {
             let named = |f: &&crate::image::FunctionRange| f.name.as_deref() == Some(name);
             let function = images.get(ImageId(0)).functions().iter().find(named);

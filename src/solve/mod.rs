@@ -31,6 +31,7 @@ mod draws;
 mod identified;
 mod gate;
 mod group;
+mod telling;
 mod pool;
 mod prior;
 pub mod descend;

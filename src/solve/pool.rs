@@ -10,6 +10,7 @@ use super::energy::{Energy, value};
 use super::group::Group;
 use super::levenberg::{Effort, Mode, descend};
 use super::posterior::{Posterior, Trust};
+use crate::progress::{Progress, Stage, each};
 use crate::skid::Skid;
 use crate::skid::calibration::Spread;
 use crate::skid::likelihood::Prediction;
@@ -55,6 +56,7 @@ pub fn pool(
     given: Option<f64>,
     measured: Option<Spread>,
     trust: Trust,
+    progress: &dyn Progress,
 ) -> (Skid, Vec<Vec<f64>>) {
     let mut skid = Skid::broad(TICK, LONGEST);
     let around = measured.map_or(TYPICAL, |spread| Spread { deviation: MEASURED, ..spread });
@@ -68,9 +70,9 @@ pub fn pool(
                 let posterior = Posterior::new(&group.model, group.start(), skid.clone(), held);
                 descend(&posterior, z.clone(), effort(HELD_ITERATIONS)).map_or_else(|| z.clone(), |m| m.z)
             };
-            near = groups.par_iter().zip(&near).map(search).collect();
+            near = each(progress, Stage::Learn, groups.par_iter().zip(&near), search);
         }
-        skid.weights = weigh(groups, &near, &skid, &shapes, held);
+        skid.weights = weigh(groups, &near, &skid, &shapes, held, progress);
     }
     (skid.trimmed(TRIMMED), near)
 }
@@ -88,11 +90,18 @@ pub fn effort(iterations: usize) -> Effort {
 }
 
 /// Weights of the bins: the mean over `shapes`, each as likely as it explains the groups at parameters `near`.
-fn weigh(groups: &[&Group], near: &[Vec<f64>], skid: &Skid, shapes: &[Shape], trust: Trust) -> Vec<f64> {
+fn weigh(
+    groups: &[&Group],
+    near: &[Vec<f64>],
+    skid: &Skid,
+    shapes: &[Shape],
+    trust: Trust,
+    progress: &dyn Progress,
+) -> Vec<f64> {
     let predict = |(group, z): (&&Group, &Vec<f64>)| {
         Posterior::new(&group.model, group.start(), skid.clone(), trust).predict(z)
     };
-    let predictions: Vec<Option<Prediction>> = groups.par_iter().zip(near).map(predict).collect();
+    let predictions = each(progress, Stage::Learn, groups.par_iter().zip(near), predict);
     let judged = groups.iter().zip(&predictions).filter_map(|(g, p)| Some((g, p.as_ref()?)));
     let judged: Vec<Vec<f64>> =
         judged.map(|(group, prediction)| judge(group, prediction, skid, shapes, trust)).collect();

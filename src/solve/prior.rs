@@ -17,6 +17,7 @@ use super::conserve::{Conservation, TIMED};
 use super::group::Group;
 use super::levenberg::{Effort, descend, precision};
 use super::linear::cholesky;
+use crate::progress::{Progress, Stage, each};
 
 /// From one width to the next …
 const STEP: f64 = 1.5;
@@ -29,14 +30,17 @@ const LEAST_GAIN: f64 = 20.0;
 const ITERATIONS: usize = 20;
 
 /// By how much the prior of branch logits of `groups` is wider than usual, ≥ 1.
-pub fn width(groups: &[Group]) -> f64 {
-    let usual = |group| Some((group, evidence(group, group.timed.clone()?, 1.0)?));
-    let (groups, mut known): (Vec<&Group>, Vec<Evidence>) = groups.par_iter().filter_map(usual).unzip();
+pub fn width(groups: &[&Group], progress: &dyn Progress) -> f64 {
+    let usual = |&group: &&Group| evidence(group, group.timed.clone()?, 1.0);
+    let found = each(progress, Stage::Learn, groups.par_iter(), usual);
+    let found = groups.iter().copied().zip(found).filter_map(|(group, found)| Some((group, found?)));
+    let (groups, mut known): (Vec<&Group>, Vec<Evidence>) = found.unzip();
     let energy = |of: &[Evidence]| of.iter().map(|e| e.energy).sum::<f64>();
     let (before, mut best) = (energy(&known), 1.0);
     for width in (1..=STEPS).map(|step| STEP.powi(step)) {
-        let at = |(group, near): (&&Group, &Evidence)| evidence(group, near.mode.clone(), width);
-        let found: Option<Vec<Evidence>> = groups.par_iter().zip(&known).map(at).collect();
+        let at = |(&group, near): (&&Group, &Evidence)| evidence(group, near.mode.clone(), width);
+        let found = each(progress, Stage::Learn, groups.par_iter().zip(&known), at);
+        let found: Option<Vec<Evidence>> = found.into_iter().collect();
         match found.filter(|found| energy(found) < energy(&known)) {
             Some(found) => (known, best) = (found, width),
             None => break,
@@ -67,6 +71,7 @@ fn evidence(group: &Group, start: Vec<f64>, width: f64) -> Option<Evidence> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::progress::Silent;
     use crate::skid::hold::Reporting;
     use crate::skid::testing::skipping;
 
@@ -82,6 +87,7 @@ mod tests {
 
     #[test]
     fn it_is_wider_where_branches_go_one_way_that_look_even() {
+        let width = |groups: &[Group]| width(&groups.iter().collect::<Vec<_>>(), &Silent);
         assert_eq!(width(&groups(0.5)), 1.0);
         assert!(width(&groups(0.999)) > 1.0);
         assert_eq!(width(&groups(0.999)[..1]), 1.0, "one branch is no sign of others");

@@ -10,6 +10,7 @@ use super::group::{Group, prepare};
 use super::posterior::Trust;
 use super::settle::Bench;
 use super::solver::Solver;
+use super::telling::{of_core, telling};
 use super::totals::unsure;
 use super::{pool, prior};
 use crate::code::Program;
@@ -57,7 +58,7 @@ pub fn share_out(
     progress: &dyn Progress,
 ) -> Solved {
     let groups = prepare(program, evidence, reporting, Solver::Flow, progress);
-    let (skid, _) = pool::pool(&[], settings.skid, settings.known.cycles, TRUST);
+    let (skid, _) = pool::pool(&[], settings.skid, settings.known.cycles, TRUST, progress);
     let answers = groups.into_par_iter().map(|group| ways(&group)).collect();
     Solved { answers, skid, reporting, shown: reporting, assumed: false }
 }
@@ -87,20 +88,23 @@ fn fitting(
         return first;
     }
     let (reporting, groups) = least_strained(first, seems.others().into_iter().map(under));
+    let tells = of_core(&groups);
     let on = |shape| {
-        let anew = |group: &Group| group.clone().on(shape, tells(&groups, group));
-        let groups = each(progress, Stage::Flow, groups.par_iter(), anew);
+        let anew = |(group, &tells): (&Group, &bool)| group.clone().on(shape, tells);
+        let groups = each(progress, Stage::Flow, groups.par_iter().zip(&tells), anew);
         (Reporting { shape, ..reporting }, groups)
     };
     let others: Vec<_> = reporting.shape.others().map(on).collect();
     let (reporting, groups) = least_strained((reporting, groups), others.into_iter());
-    let width = prior::width(&groups);
+    let width = width(&groups, progress);
     (reporting, each(progress, Stage::Flow, groups.into_par_iter(), |group| group.settled(width)))
 }
 
-/// Whether `group`, one of `groups`, tells of the core: one of few samples does only where all are.
-fn tells(groups: &[Group], group: &Group) -> bool {
-    group.ample() || !groups.iter().any(Group::ample)
+/// How wide the prior of branches is for `groups`, by those that tell.
+fn width(groups: &[Group], progress: &dyn Progress) -> f64 {
+    let tells = telling(groups, |group| group.timed.is_some());
+    let telling: Vec<&Group> = groups.iter().zip(tells).filter(|(_, tells)| *tells).map(|(g, _)| g).collect();
+    prior::width(&telling, progress)
 }
 
 /// The first of those that strain time least.
@@ -108,8 +112,10 @@ fn least_strained(
     first: (Reporting, Vec<Group>),
     others: impl Iterator<Item = (Reporting, Vec<Group>)>,
 ) -> (Reporting, Vec<Group>) {
-    let strained =
-        |groups: &[Group]| groups.iter().filter(|group| tells(groups, group)).map(Group::strain).sum::<f64>();
+    let strained = |groups: &[Group]| {
+        let telling = groups.iter().zip(of_core(groups)).filter(|(_, tells)| *tells);
+        telling.map(|(group, _)| group.strain()).sum::<f64>()
+    };
     let mut best = (strained(&first.1), first);
     for other in others {
         let strain = strained(&other.1);
@@ -122,11 +128,12 @@ fn least_strained(
 
 /// The skid, pooled, and an answer for each of `groups`.
 pub fn solve_all(groups: &[Group], settings: &Settings, progress: &dyn Progress) -> (Skid, Vec<Answer>) {
+    let tells = telling(groups, |group| worth(group, settings));
+    let tell: Vec<usize> = (0..groups.len()).filter(|&ix| tells[ix]).collect();
+    let members: Vec<&Group> = tell.iter().map(|&ix| &groups[ix]).collect();
+    let (skid, near) = pool::pool(&members, settings.skid, settings.known.cycles, TRUST, progress);
+    let near: BTreeMap<usize, Vec<f64>> = tell.into_iter().zip(near).collect();
     progress.start(Stage::Solve, groups.len() as u64);
-    let worthy: Vec<usize> = (0..groups.len()).filter(|&ix| worth(&groups[ix], settings)).collect();
-    let members: Vec<&Group> = worthy.iter().map(|&ix| &groups[ix]).collect();
-    let (skid, near) = pool::pool(&members, settings.skid, settings.known.cycles, TRUST);
-    let near: BTreeMap<usize, Vec<f64>> = worthy.into_iter().zip(near).collect();
     let bench = Bench {
         settings,
         skid: &skid,
@@ -135,9 +142,10 @@ pub fn solve_all(groups: &[Group], settings: &Settings, progress: &dyn Progress)
     };
     let all = groups.iter().map(|group| group.model.total()).sum();
     let answer = |ix: usize| {
-        let answer = match near.get(&ix) {
-            Some(near) => bench.settle(ix, &groups[ix], near),
-            None => unmodelled(&groups[ix], settings),
+        let group = &groups[ix];
+        let answer = match worth(group, settings) {
+            true => bench.settle(ix, group, near.get(&ix).map_or(group.start(), |near| near)),
+            false => unmodelled(group, settings),
         };
         progress.advance(Stage::Solve, 1);
         unsure(answer, &skid, all)
@@ -176,28 +184,5 @@ fn unmodelled(group: &Group, settings: &Settings) -> Answer {
         Solver::Gibbs | Solver::Argmin | Solver::Ics => {
             timed(group, "too many branches to tell skid from flow".into(), seed)
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::skid::testing::skipping;
-    use crate::solve::conserve::TIMED;
-
-    /// A loop with two branches and so many samples on each of its six instructions.
-    fn group(samples: f64) -> Group {
-        let model = skipping([samples; 6], true, Reporting::default());
-        let flow = vec![0.0, 7.0];
-        let rates = model.rates(&flow).expect("a flow");
-        Group { functions: vec![0], model, flow, rates, belief: TIMED, timed: None }
-    }
-
-    #[test]
-    fn code_of_few_samples_tells_of_the_core_only_where_all_is_such() {
-        let (few, many) = (group(0.5), group(500.0));
-        let told = |groups: &[Group]| groups.iter().map(|g| tells(groups, g)).collect::<Vec<bool>>();
-        assert_eq!(told(&[few.clone(), many]), [false, true]);
-        assert_eq!(told(&[few.clone(), few]), [true, true]);
     }
 }
