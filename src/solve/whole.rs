@@ -96,8 +96,9 @@ fn fitting(
     };
     let others: Vec<_> = reporting.shape.others().map(on).collect();
     let (reporting, groups) = least_strained((reporting, groups), others.into_iter());
-    let width = width(&groups, progress);
-    (reporting, each(progress, Stage::Flow, groups.into_par_iter(), |group| group.settled(width)))
+    let (width, tells) = (width(&groups, progress), of_core(&groups));
+    let settled = |(group, tells): (Group, bool)| group.settled(width, tells);
+    (reporting, each(progress, Stage::Flow, groups.into_par_iter().zip(tells), settled))
 }
 
 /// How wide the prior of branches is for `groups`, by those that tell.
@@ -128,7 +129,10 @@ fn least_strained(
 
 /// The skid, pooled, and an answer for each of `groups`.
 pub fn solve_all(groups: &[Group], settings: &Settings, progress: &dyn Progress) -> (Skid, Vec<Answer>) {
-    let tells = telling(groups, |group| worth(group, settings));
+    let tells = match settings.solver {
+        Solver::Ics => groups.iter().map(|group| worth(group, settings)).collect(),
+        _ => telling(groups, |group| worth(group, settings)),
+    };
     let tell: Vec<usize> = (0..groups.len()).filter(|&ix| tells[ix]).collect();
     let members: Vec<&Group> = tell.iter().map(|&ix| &groups[ix]).collect();
     let (skid, near) = pool::pool(&members, settings.skid, settings.known.cycles, TRUST, progress);
@@ -142,10 +146,9 @@ pub fn solve_all(groups: &[Group], settings: &Settings, progress: &dyn Progress)
     };
     let all = groups.iter().map(|group| group.model.total()).sum();
     let answer = |ix: usize| {
-        let group = &groups[ix];
-        let answer = match worth(group, settings) {
-            true => bench.settle(ix, group, near.get(&ix).map_or(group.start(), |near| near)),
-            false => unmodelled(group, settings),
+        let answer = match near.get(&ix) {
+            Some(near) => bench.settle(ix, &groups[ix], near),
+            None => unmodelled(&groups[ix], settings),
         };
         progress.advance(Stage::Solve, 1);
         unsure(answer, &skid, all)
@@ -182,7 +185,11 @@ fn unmodelled(group: &Group, settings: &Settings) -> Answer {
             flow(group, "too few samples to tell skid from flow".into(), seed)
         }
         Solver::Gibbs | Solver::Argmin | Solver::Ics => {
-            timed(group, "too many branches to tell skid from flow".into(), seed)
+            let reason = match worth(group, settings) {
+                true => "the model of skid is kept for the code with most samples",
+                false => "too many branches to tell skid from flow",
+            };
+            timed(group, reason.into(), seed)
         }
     }
 }
