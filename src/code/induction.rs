@@ -58,18 +58,9 @@ impl<'a> Inductions<'a> {
         })
     }
 
-    /// The blocks in the loop that lead to its header.
-    pub fn latches(&self, ix: LoopIx) -> impl Iterator<Item = BlockIx> {
-        self.before_header(ix).filter(move |block| self.holds(ix, *block))
-    }
-
     /// Whether a loop holds a block.
     pub fn holds(&self, ix: LoopIx, block: BlockIx) -> bool {
         self.around(ix).blocks.binary_search(&block).is_ok()
-    }
-
-    fn before_header(&self, ix: LoopIx) -> impl Iterator<Item = BlockIx> {
-        self.predecessors[self.around(ix).header].iter().copied()
     }
 
     /// What an unknown number grows by; 0 for one that stays, `None` for one that changes otherwise.
@@ -84,16 +75,17 @@ impl<'a> Inductions<'a> {
         }
         if block == Some(self.around(ix).header) && matches!(unknown, Unknown::Met(..)) {
             let step =
-                |latch| self.values.leaving(latch).value(location).plus(&Form::of(unknown), -1).known();
-            return agreed(self.latches(ix).map(step));
+                |&latch| self.values.leaving(latch).value(location).plus(&Form::of(unknown), -1).known();
+            return agreed(self.around(ix).latches.iter().map(step));
         }
         block.is_none_or(|block| !self.holds(ix, block)).then_some(0)
     }
 
     /// What `location` holds when the loop is entered.
     fn begin(&self, ix: LoopIx, location: Location) -> Option<Form> {
-        let entries = self.before_header(ix).filter(|block| !self.holds(ix, *block));
-        agreed(entries.map(|entry| Some(self.values.leaving(entry).value(location))))
+        let before = self.predecessors[self.around(ix).header].iter();
+        let entries = before.filter(|block| !self.holds(ix, **block));
+        agreed(entries.map(|&entry| Some(self.values.leaving(entry).value(location))))
     }
 }
 

@@ -63,22 +63,11 @@ impl Inst {
         }
     }
 
-    /// The general register that it puts a constant or a constant address into, and that.
-    pub fn constant(&self) -> Option<(u8, u64)> {
+    /// The constant, or the constant address, that it puts somewhere, and where.
+    pub fn constant(&self) -> Option<(Number, u64)> {
         match self.effect {
-            Effect::Lea { to } => Some((to, self.memory?.fixed()?)),
-            Effect::Copy { to: Number::Register(to), from: Number::Constant(value) } => {
-                Some((to, u64::try_from(value).ok()?))
-            }
-            _ => None,
-        }
-    }
-
-    /// The constant, or the constant address, that it puts into a register or into memory.
-    pub fn held(&self) -> Option<u64> {
-        match (self.effect, self.memory) {
-            (Effect::Lea { .. }, Some(Address { base: None, index: None, disp, .. })) => Some(disp as u64),
-            (Effect::Copy { from: Number::Constant(constant), .. }, _) => Some(constant as u64),
+            Effect::Lea { to } => Some((Number::Register(to), self.memory?.fixed()?)),
+            Effect::Copy { to, from: Number::Constant(value) } => Some((to, value as u64)),
             _ => None,
         }
     }

@@ -107,8 +107,9 @@ impl Code<'_> {
 
     /// Entries up to the next address that the function takes.
     fn reach(&self, table: &Table) -> usize {
-        let taken = self.insts.values().filter_map(Inst::constant).map(|(_, address)| address);
-        let next = taken.filter(|&address| address > table.address).min();
+        let taken = self.insts.values().filter_map(Inst::constant);
+        let addresses = taken.filter(|(to, _)| *to != Number::Memory).map(|(_, address)| address);
+        let next = addresses.filter(|&address| address > table.address).min();
         next.map_or(LARGEST_TABLE, |next| ((next - table.address) / table.entry as u64) as usize)
     }
 
@@ -197,6 +198,7 @@ impl Code<'_> {
 
     /// Constants that the code puts into a register: the last before `address` in memory first, then the first behind it.
     fn held(&self, reg: u8, address: u64) -> impl Iterator<Item = u64> {
+        let reg = Number::Register(reg);
         let put = move |(_, inst): (&u64, &Inst)| inst.constant().filter(|c| c.0 == reg).map(|c| c.1);
         let before = self.insts.range(..address).rev().filter_map(put);
         let behind = self.insts.range(address..).filter_map(put);

@@ -18,6 +18,8 @@ pub struct Loop {
     pub header: BlockIx,
     /// Its blocks, sorted, those of inner loops included.
     pub blocks: Vec<BlockIx>,
+    /// Those of them that lead back to the header, sorted.
+    pub latches: Vec<BlockIx>,
     /// The innermost loop around it.
     pub parent: Option<LoopIx>,
     /// Nesting depth, 1 for an outermost loop.
@@ -62,11 +64,11 @@ impl Loops {
         let predecessors = cfg.predecessors();
         let mut all: Vec<Loop> = latches
             .into_iter()
-            .map(|(header, latches)| Loop {
-                header,
-                blocks: body(&predecessors, header, &latches),
-                parent: None,
-                depth: 1,
+            .map(|(header, mut latches)| {
+                latches.sort_unstable();
+                latches.dedup();
+                let blocks = body(&predecessors, header, &latches);
+                Loop { header, blocks, latches, parent: None, depth: 1 }
             })
             .collect();
         all.sort_by_key(|l| (usize::MAX - l.blocks.len(), l.header));

@@ -14,9 +14,11 @@ const LOOK_AHEAD: usize = 16;
 pub fn stored(insts: &[Inst], address: u64) -> BTreeSet<i64> {
     let taken = insts.iter().enumerate();
     let taken = taken.filter_map(|(ix, inst)| Some((ix, inst.constant().filter(|c| c.1 == address)?.0)));
-    let followed = taken.flat_map(|(ix, register)| follow(&insts[ix..], register));
-    let constant = Effect::Copy { to: Number::Memory, from: Number::Constant(address as i64) };
-    followed.chain(insts.iter().filter(|inst| inst.effect == constant).filter_map(offset)).collect()
+    let put = |(ix, to)| match to {
+        Number::Register(register) => follow(&insts[ix..], register),
+        _ => offset(&insts[ix]).into_iter().collect(),
+    };
+    taken.flat_map(put).collect()
 }
 
 /// Offsets at which what the first of `insts` puts into a register is stored.

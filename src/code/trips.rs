@@ -45,13 +45,11 @@ struct Exit {
 /// The exits of a loop that may be counted: those that every turn comes by. What is doomed does not run.
 fn exits(function: &Function, ix: LoopIx) -> Vec<Exit> {
     let Function { cfg, dominators, doomed, insts, loops, .. } = function;
-    let Loop { header, blocks, .. } = &loops.all[ix];
+    let Loop { blocks, latches, .. } = &loops.all[ix];
     let edges = blocks.iter().flat_map(|&b| cfg.successors(b));
     let out = edges.filter(|edge| blocks.binary_search(&edge.to).is_err() && !doomed[edge.to]);
     let out: Vec<&Edge> = out.collect();
     let only = out.len() == 1 && !blocks.iter().any(|&b| cfg.blocks[b].exit.leaves());
-    let latches = blocks.iter().filter(|&&b| cfg.successors(b).any(|edge| edge.to == *header));
-    let latches: Vec<BlockIx> = latches.copied().collect();
     let exit = |edge: &Edge| {
         let block = &cfg.blocks[edge.from];
         let flags = |&ix: &usize| !insts[ix].writes.and(Registers::FLAGS).is_empty();

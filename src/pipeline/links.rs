@@ -66,13 +66,13 @@ impl<'a> Links<'a> {
         })
     }
 
-    /// Addresses that the code at an image's entry point puts into registers: it calls nothing itself but the C library, which
+    /// Addresses that the code at an image's entry point takes: it calls nothing itself but the C library, which
     /// calls these.
     fn handed_over(&self, space: u32) -> BTreeSet<u64> {
         let image = self.images.get(ImageId(space));
         let Some(entry) = image.elf().and_then(|elf| elf.entry()) else { return BTreeSet::new() };
         let end = image.function_at(entry).map_or(entry.0.saturating_add(LARGEST_START), |f| f.end.0);
-        instructions(self.images, (space, entry.0, end)).iter().filter_map(Inst::held).collect()
+        constants(&instructions(self.images, (space, entry.0, end))).collect()
     }
 
     /// Those of the addresses `wanted` that the data or the code of an image holds.
@@ -121,18 +121,19 @@ impl<'a> Links<'a> {
             let at = Place { address, ..resolver };
             Some((*self.samples.get(&at)?, at))
         };
-        let most = code
-            .iter()
-            .filter_map(Inst::held)
-            .filter_map(sampled)
-            .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
-        most.map(|(_, at)| at)
+        let most = constants(&code).filter_map(sampled);
+        Some(most.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))?.1)
     }
+}
+
+/// Constants and constant addresses that instructions put somewhere.
+fn constants(insts: &[Inst]) -> impl Iterator<Item = u64> {
+    insts.iter().filter_map(Inst::constant).map(|(_, value)| value)
 }
 
 /// Those of `addresses` that instructions make, each with the offsets in objects at which they store it.
 fn made(insts: &[Inst], addresses: &BTreeSet<u64>) -> BTreeMap<u64, BTreeSet<i64>> {
-    let held: BTreeSet<u64> = insts.iter().filter_map(Inst::held).collect();
+    let held: BTreeSet<u64> = constants(insts).collect();
     addresses.intersection(&held).map(|&address| (address, stored(insts, address))).collect()
 }
 

@@ -16,26 +16,29 @@ const FARTHEST: f64 = 1.1;
 /// Log-likelihood, its dispersion taken into account, that the kernel's answer gains over the flow's at least.
 const LEAST_GAIN: f64 = 1.0;
 
-/// Why the kernel is refused that predicts `found` at its mode and `before` at the flow; `None` where it is believed.
-pub fn refuse(posterior: &Posterior<'_>, found: &Prediction, before: &Prediction) -> Option<String> {
+/// Whether the kernel explains the samples better that predicts `found` at its mode and `before` at the flow; else why it is refused.
+pub fn gains(posterior: &Posterior<'_>, found: &Prediction, before: &Prediction) -> Result<(), String> {
     let dispersion = posterior.trust.dispersion;
     if dispersion > MOST_DISPERSION {
-        return Some(format!("the samples scatter {dispersion:.0} times as much as the skid model allows"));
-    }
-    if let Some(reason) = strays(posterior.model, &found.rates, &before.rates) {
-        return Some(reason);
+        return Err(format!("the samples scatter {dispersion:.0} times as much as the skid model allows"));
     }
     let misfit = |p: &Prediction| value(&posterior.misfits(p, &posterior.skid));
     let gain = misfit(before) - misfit(found);
-    (gain < LEAST_GAIN).then(|| format!("the skid model explains the samples no better ({gain:.1} nats)"))
+    match gain < LEAST_GAIN {
+        true => Err(format!("the skid model explains the samples no better ({gain:.1} nats)")),
+        false => Ok(()),
+    }
 }
 
-/// Why `found` is refused if it is too far from the samples as they stand; `before` is the flow.
-pub fn strays(model: &Model, found: &Rates, before: &Rates) -> Option<String> {
+/// Whether `found` is as near to the samples as they stand as `before`, the flow, is; else why it is refused.
+pub fn stays(model: &Model, found: &Rates, before: &Rates) -> Result<(), String> {
     let farther = distance(model, found) / distance(model, before).max(f64::MIN_POSITIVE);
-    let reason =
-        || format!("under the skid model the samples stand {farther:.2} times as far off as without");
-    (farther > FARTHEST).then(reason)
+    match farther > FARTHEST {
+        true => {
+            Err(format!("under the skid model the samples stand {farther:.2} times as far off as without"))
+        }
+        false => Ok(()),
+    }
 }
 
 /// How far executions are from the first event's samples: the energy of their square roots.
@@ -61,8 +64,8 @@ mod tests {
         let model = skipping([100.0, 50.0, 50.0, 100.0, 100.0, 0.0], false, reporting);
         // ways around the two, and on in the loop
         let rates = |around: f64| model.rates(&[around, 7.0]).expect("a flow");
-        assert!(strays(&model, &rates(1.0), &rates(1.0)).is_none());
-        assert!(strays(&model, &rates(0.0), &rates(1.0)).is_none(), "nearer than before");
-        assert!(strays(&model, &rates(2.0), &rates(1.0)).is_some());
+        assert!(stays(&model, &rates(1.0), &rates(1.0)).is_ok());
+        assert!(stays(&model, &rates(0.0), &rates(1.0)).is_ok(), "nearer than before");
+        assert!(stays(&model, &rates(2.0), &rates(1.0)).is_err());
     }
 }

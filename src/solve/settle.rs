@@ -17,6 +17,7 @@ use super::posterior::{Posterior, Trust};
 use super::solver::Solver;
 use super::{gate, ics, pool};
 use crate::skid::Skid;
+use crate::skid::likelihood::Prediction;
 
 /// Chains per group.
 const CHAINS: usize = 4;
@@ -28,12 +29,13 @@ const BUDGET: f64 = 1.5e9;
 const EVALUATIONS: f64 = 2.3;
 /// Chains that disagree more have not mixed (a stricter 1.01 is for reporting tails, these are means).
 const MOST_R_HAT: f64 = 1.2;
-/// How often the scatter of the samples is looked at again.
-const ROUNDS: usize = 1;
 /// The scatter that is left at a mode understates what is wrong with the model: parameters have bent to hide it.
 const MISTRUST: f64 = 2.0;
 /// Gradients that argmin may take, if the budget is good for them: it begins at a mode.
 const GRADIENTS: usize = 20;
+
+/// Why there is no answer where parameters admit none.
+const NO_FLOW: &str = "no flow explains the samples";
 
 /// What settling a group takes.
 pub struct Bench<'a> {
@@ -64,36 +66,32 @@ impl Bench<'_> {
 
     /// The answer of the model of skid, or why it is refused.
     fn modelled(&self, group: &Group, near: &[f64], seed: u64) -> Result<Answer, String> {
-        const NO_FLOW: &str = "no flow explains the samples";
-        let (posterior, best) = self.search(group, near).ok_or(NO_FLOW)?;
-        let (found, before) = (posterior.predict(&best.z), posterior.predict(group.start()));
-        let (found, before) = found.zip(before).ok_or(NO_FLOW)?;
-        if let Some(reason) = gate::refuse(&posterior, &found, &before) {
-            return Err(reason);
-        }
-        let trust = posterior.trust;
+        let before = self.posterior(group, self.trust).predict(group.start()).ok_or(NO_FLOW)?;
+        let (trust, best) = self.search(group, near, &before)?;
         let sampled = match self.settings.solver {
             Solver::Gibbs => self.sample(group, trust, &[&best.z, near], seed),
             _ => Err("asked for".into()),
         };
         let answer = sampled.unwrap_or_else(|reason| self.mode(group, trust, &best, reason, seed));
-        match gate::strays(&group.model, &answer.rates, &before.rates) {
-            Some(reason) => Err(reason),
-            None => Ok(answer),
-        }
+        gate::stays(&group.model, &answer.rates, &before.rates)?;
+        Ok(answer)
     }
 
-    /// The mode, with the samples believed as far as they scatter there.
-    fn search<'g>(&self, group: &'g Group, near: &[f64]) -> Option<(Posterior<'g>, Mode)> {
+    /// The mode, with the samples believed as far as they scatter at the one where they are believed as usual; or why it is refused
+    /// beside the flow, which predicts `before`. Under less belief it does not gain more, so it need not be sought where the former
+    /// gains too little.
+    fn search(&self, group: &Group, near: &[f64], before: &Prediction) -> Result<(Trust, Mode), String> {
         let mut posterior = self.posterior(group, self.trust);
-        let mut best = pool::mode(&posterior, &[near, group.start()])?;
-        for _ in 0..ROUNDS {
-            let prediction = posterior.predict(&best.z)?;
-            let scatter = group.model.dispersion(&prediction, self.skid);
-            posterior.trust.dispersion = (MISTRUST * scatter).max(self.trust.dispersion);
-            best = pool::mode(&posterior, &[&best.z])?;
-        }
-        Some((posterior, best))
+        let first = pool::mode(&posterior, &[near, group.start()]).ok_or(NO_FLOW)?;
+        let found = posterior.predict(&first.z).ok_or(NO_FLOW)?;
+        let scatter = group.model.dispersion(&found, self.skid);
+        posterior.trust.dispersion = (MISTRUST * scatter).max(self.trust.dispersion);
+        gate::gains(&posterior, &found, before)?;
+        let best = pool::mode(&posterior, &[&first.z]).ok_or(NO_FLOW)?;
+        let found = posterior.predict(&best.z).ok_or(NO_FLOW)?;
+        gate::gains(&posterior, &found, before)?;
+        gate::stays(&group.model, &found.rates, &before.rates)?;
+        Ok((posterior.trust, best))
     }
 
     fn posterior<'g>(&self, group: &'g Group, trust: Trust) -> Posterior<'g> {
@@ -145,7 +143,7 @@ impl Bench<'_> {
         let affordable = (self.evaluations(group) / (start.z.len() + 1) as f64) as usize;
         let effort = pool::effort(affordable.min(GRADIENTS));
         let Some(mode) = minimise(&posterior, start.z.clone(), effort) else {
-            return timed(group, "no flow explains the samples".into(), seed);
+            return timed(group, NO_FLOW.into(), seed);
         };
         let gaussian = Gaussian::at(&posterior, &mode.z);
         let mut draws = gaussian.as_ref().map_or_else(Vec::new, |g| around(group, g, &mode.z, 1.0, seed));

@@ -5,29 +5,29 @@
 //! know what is asked of them. (A compiler has 660 groups; of recordings that accuracy is measured on, those that were looked at have
 //! a third of so many branches at most.)
 
+use std::collections::BTreeSet;
+
 use super::group::Group;
 
 /// Free branches that tell as much as all of a larger file.
 const ENOUGH: usize = 4000;
 
-/// Whether each of `groups` tells, of those that `may`.
-pub fn telling(groups: &[Group], may: impl Fn(&Group) -> bool) -> Vec<bool> {
+/// Indices of those of `groups` that tell, of those that `may`.
+pub fn telling(groups: &[Group], may: impl Fn(&Group) -> bool) -> BTreeSet<usize> {
     let mut order: Vec<usize> = (0..groups.len()).filter(|&ix| may(&groups[ix])).collect();
     let samples = |ix: usize| groups[ix].model.counted().total();
     order.sort_by(|&a, &b| samples(b).total_cmp(&samples(a)).then(a.cmp(&b)));
-    let (mut tells, mut branches) = (vec![false; groups.len()], 0);
-    for ix in order {
-        if branches >= ENOUGH {
-            break;
-        }
-        tells[ix] = true;
-        branches += groups[ix].model.region.freedom();
-    }
-    tells
+    let mut branches = 0;
+    let too_few = |ix: &usize| {
+        let told = branches;
+        branches += groups[*ix].model.region.freedom();
+        told < ENOUGH
+    };
+    order.into_iter().take_while(too_few).collect()
 }
 
-/// Whether each of `groups` tells of the core: one of few samples does only where all are such.
-pub fn of_core(groups: &[Group]) -> Vec<bool> {
+/// Indices of those of `groups` that tell of the core: one of few samples does only where all are such.
+pub fn of_core(groups: &[Group]) -> BTreeSet<usize> {
     let ample = groups.iter().any(Group::ample);
     telling(groups, |group| group.ample() || !ample)
 }
@@ -50,20 +50,18 @@ mod tests {
     #[test]
     fn code_of_few_samples_tells_of_the_core_only_where_all_is_such() {
         let (few, many) = (group(0.5), group(500.0));
-        assert_eq!(of_core(&[few.clone(), many]), [false, true]);
-        assert_eq!(of_core(&[few.clone(), few]), [true, true]);
+        assert_eq!(of_core(&[few.clone(), many]), [1].into());
+        assert_eq!(of_core(&[few.clone(), few]), [0, 1].into());
     }
 
     #[test]
     fn of_more_than_enough_those_with_most_samples_tell() {
         let free = group(1.0).model.region.freedom();
         let groups: Vec<Group> = (0..2 * ENOUGH / free).map(|ix| group(10.0 + ix as f64)).collect();
-        let tells = telling(&groups, |_| true);
-        assert_eq!(tells.iter().filter(|tells| **tells).count(), ENOUGH / free);
-        assert!(tells.is_sorted(), "the last have most");
-        assert_eq!(telling(&groups[..100], |group| group.model.counted().total() > 100.0), {
-            let few: Vec<bool> = groups[..100].iter().map(|g| g.model.counted().total() > 100.0).collect();
-            few
-        });
+        let (all, tell) = (groups.len(), ENOUGH / free);
+        assert_eq!(telling(&groups, |_| true), (all - tell..all).collect(), "the last have most");
+        let ample = |group: &Group| group.model.counted().total() > 100.0;
+        let may = (0..100).filter(|&ix| ample(&groups[ix])).collect();
+        assert_eq!(telling(&groups[..100], ample), may, "where there are not enough");
     }
 }

@@ -90,22 +90,21 @@ fn fitting(
     let (reporting, groups) = least_strained(first, seems.others().into_iter().map(under));
     let tells = of_core(&groups);
     let on = |shape| {
-        let anew = |(group, &tells): (&Group, &bool)| group.clone().on(shape, tells);
-        let groups = each(progress, Stage::Flow, groups.par_iter().zip(&tells), anew);
+        let anew = |(ix, group): (usize, &Group)| group.clone().on(shape, tells.contains(&ix));
+        let groups = each(progress, Stage::Flow, groups.par_iter().enumerate(), anew);
         (Reporting { shape, ..reporting }, groups)
     };
     let others: Vec<_> = reporting.shape.others().map(on).collect();
     let (reporting, groups) = least_strained((reporting, groups), others.into_iter());
-    let (width, tells) = (width(&groups, progress), of_core(&groups));
-    let settled = |(group, tells): (Group, bool)| group.settled(width, tells);
-    (reporting, each(progress, Stage::Flow, groups.into_par_iter().zip(tells), settled))
+    let width = width(&groups, progress);
+    let settled = |(ix, group): (usize, Group)| group.settled(width, tells.contains(&ix));
+    (reporting, each(progress, Stage::Flow, groups.into_par_iter().enumerate(), settled))
 }
 
 /// How wide the prior of branches is for `groups`, by those that tell.
 fn width(groups: &[Group], progress: &dyn Progress) -> f64 {
-    let tells = telling(groups, |group| group.timed.is_some());
-    let telling: Vec<&Group> = groups.iter().zip(tells).filter(|(_, tells)| *tells).map(|(g, _)| g).collect();
-    prior::width(&telling, progress)
+    let telling = telling(groups, |group| group.timed.is_some());
+    prior::width(&telling.into_iter().map(|ix| &groups[ix]).collect::<Vec<_>>(), progress)
 }
 
 /// The first of those that strain time least.
@@ -113,10 +112,7 @@ fn least_strained(
     first: (Reporting, Vec<Group>),
     others: impl Iterator<Item = (Reporting, Vec<Group>)>,
 ) -> (Reporting, Vec<Group>) {
-    let strained = |groups: &[Group]| {
-        let telling = groups.iter().zip(of_core(groups)).filter(|(_, tells)| *tells);
-        telling.map(|(group, _)| group.strain()).sum::<f64>()
-    };
+    let strained = |groups: &[Group]| of_core(groups).into_iter().map(|ix| groups[ix].strain()).sum::<f64>();
     let mut best = (strained(&first.1), first);
     for other in others {
         let strain = strained(&other.1);
@@ -129,11 +125,10 @@ fn least_strained(
 
 /// The skid, pooled, and an answer for each of `groups`.
 pub fn solve_all(groups: &[Group], settings: &Settings, progress: &dyn Progress) -> (Skid, Vec<Answer>) {
-    let tells = match settings.solver {
-        Solver::Ics => groups.iter().map(|group| worth(group, settings)).collect(),
+    let tell = match settings.solver {
+        Solver::Ics => (0..groups.len()).filter(|&ix| worth(&groups[ix], settings)).collect(),
         _ => telling(groups, |group| worth(group, settings)),
     };
-    let tell: Vec<usize> = (0..groups.len()).filter(|&ix| tells[ix]).collect();
     let members: Vec<&Group> = tell.iter().map(|&ix| &groups[ix]).collect();
     let (skid, near) = pool::pool(&members, settings.skid, settings.known.cycles, TRUST, progress);
     let near: BTreeMap<usize, Vec<f64>> = tell.into_iter().zip(near).collect();
