@@ -70,6 +70,8 @@ pub struct Model {
     pub interval: Option<[f64; 2]>,
     /// Whether the reported instruction is the one after the one waited for; `None` when undecided.
     pub late: Option<bool>,
+    /// Whether that is so only where it has been waited for for long.
+    pub after_long_waits: bool,
     /// Whether the processor seems to issue instructions in order.
     pub in_order: bool,
     /// Whether it was sought around what was measured on such a processor before.

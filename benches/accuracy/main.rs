@@ -1,6 +1,6 @@
 //! How near each estimator comes to the truth, and what it costs.
 //!
-//!     cargo bench --bench accuracy -- [--quick] [--others] [--real] [--write-readme] [--cost] [FOLDER…]
+//!     cargo bench --bench accuracy -- [--quick] [--others] [--patient] [--real] [--write-readme] [--cost] [FOLDER…]
 //!
 //! Cases are recordings whose truth is known: those of `testdata/cases`, those of the simulator's grid, which are made in
 //! `target/accuracy` where they are missing (that takes valgrind), and those of each FOLDER. Each goes through
@@ -38,6 +38,9 @@ struct Arguments {
     /// Also generated cases of other programs, which most numbers were chosen without
     #[arg(long)]
     others: bool,
+    /// Also generated cases whose addresses are late only after long waits
+    #[arg(long)]
+    patient: bool,
     /// Also cases of real code (sqlite, lua, zlib …); takes the libraries' Debian packages
     #[arg(long)]
     real: bool,
@@ -70,6 +73,9 @@ fn main() -> anyhow::Result<()> {
     all.extend(cases::grid(arguments.quick)?);
     if arguments.others {
         all.extend(cases::others()?);
+    }
+    if arguments.patient {
+        all.extend(cases::patient()?);
     }
     if arguments.real {
         all.extend(cases::real()?);

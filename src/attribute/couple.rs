@@ -7,6 +7,7 @@ use super::deconvolve::deconvolve;
 use crate::skid::causes::likely;
 use crate::skid::hold::{Reporting, each_step};
 use crate::skid::kernel::{LANES, Walk};
+use crate::skid::patience::{Due, Patience};
 use crate::skid::{Rates, Region, Skid};
 
 /// Causes less likely than this share of a report's likeliest are dropped.
@@ -40,22 +41,27 @@ fn probable(weights: impl Iterator<Item = f64> + Clone) -> Vec<(usize, f64)> {
     weights.enumerate().filter(|(_, weight)| *weight > LEAST * likeliest).collect()
 }
 
-/// Causes of reports of time: the instructions that may have been waited for. `second` is the probability that the report
-/// stands two instructions behind rather than one; `reported` is the time per node.
+/// How late reports of time are.
+pub struct Late {
+    /// Which address they have.
+    pub reporting: Reporting,
+    /// The probability that a report stands two instructions behind what was waited for rather than one.
+    pub second: f64,
+    /// How long each node should be waited for.
+    pub due: Due,
+}
+
+/// Causes of reports of time: the instructions that may have been waited for. `reported` is the time per node.
 ///
 /// A report's causes are its predecessors, in proportion to how often each leads there and to how long it is waited for. The
 /// reports of all nodes together tell how long that is ([`deconvolve`]); where they don't, the usual latencies do.
-pub fn by_waiting(
-    region: &Region,
-    rates: &Rates,
-    reporting: Reporting,
-    second: f64,
-    reported: &[f64],
-) -> Coupling {
-    let n = region.nodes.len();
+pub fn by_waiting(region: &Region, rates: &Rates, late: &Late, reported: &[f64]) -> Coupling {
+    let &Late { reporting, second, .. } = late;
     let leader = |i| reporting.leader(region, i);
-    let mut coupling: Coupling = vec![Vec::new(); n];
-    if reporting.late {
+    let mut coupling: Coupling = vec![Vec::new(); region.nodes.len()];
+    if reporting.late && reporting.patient {
+        coupling = Patience::new(region, reported, reporting, &late.due).causes(region, rates);
+    } else if reporting.late {
         each_step(region, rates, |from, to, flow| {
             // a fused pair retires as one: nothing is reported between the two
             if flow > 0.0 && leader(to) == to {
@@ -137,7 +143,8 @@ mod tests {
         let mut reported = vec![0.0; region.nodes.len()];
         reported[merge] = 1000.0;
         let reporting = Reporting { late: true, fused: true, ..Reporting::default() };
-        let coupling = by_waiting(&region, &rates, reporting, 0.0, &reported);
+        let late = Late { reporting, second: 0.0, due: Due::default() };
+        let coupling = by_waiting(&region, &rates, &late, &reported);
         let of = |node| coupling[merge].iter().find(|c| c.0 == node).map_or(0.0, |c| c.1);
         assert!(of(compare) > 20.0 * of(nop), "{:?}", coupling[merge]);
     }

@@ -15,7 +15,7 @@ mod route;
 mod suspicion;
 
 pub use balance::balance;
-pub use couple::{by_overflow, by_waiting};
+pub use couple::{Late, by_overflow, by_waiting};
 pub use deconvolve::deconvolve;
 pub use occur::{Occurrence, by_occurrence};
 pub use plan::{Dealer, Move, Plan, Row, Share};

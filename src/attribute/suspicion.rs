@@ -100,7 +100,7 @@ mod tests {
         let program = Program::link(vec![(0, function)], &NoStubs, &crate::code::Told::default());
         let region = Region::build(&program, &Classes::of(&program), &[0], &|_, _| true);
         let rates = Circulation::new(&region).rates(&region, &[3f64.ln()], 100.0).expect("flows");
-        let holds = Holds { waited: Vec::new(), mean: holds.into() };
+        let holds = Holds { mean: holds.into(), ..Holds::default() };
         suspicion(&program, &region, &rates, &holds, causes, 64)
     }
 

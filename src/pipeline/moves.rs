@@ -6,7 +6,7 @@ use super::correct::{Assigned, Correction, Desk};
 use super::decoding::{at, place};
 use super::survey::{Cell, CellIx};
 use crate::attribute::{
-    Coupling, Frames, Occurrence, Plan, Route, Row, by_occurrence, by_overflow, by_waiting, suspicion,
+    Coupling, Frames, Late, Occurrence, Plan, Route, Row, by_occurrence, by_overflow, by_waiting, suspicion,
 };
 use crate::code::{FunctionIx, Place};
 use crate::image::Location;
@@ -15,6 +15,7 @@ use crate::report::Class;
 use crate::skid::folded::Counts;
 use crate::skid::hold::TimeSamples;
 use crate::skid::kernel::Walk;
+use crate::skid::patience::Due;
 use crate::skid::{Holds, Node, lag};
 use crate::solve::{Answer, Solved};
 
@@ -98,8 +99,8 @@ impl Desk<'_> {
         let mut reported = vec![0.0; region.nodes.len()];
         rows.iter().for_each(|r| reported[r.node] += r.weight);
         if kind.class == Class::Time {
-            let coupling = by_waiting(region, &answer.rates, solved.shown, moving.second, &reported);
-            return (coupling, None);
+            let late = Late { reporting: solved.shown, second: moving.second, due: answer.model.due() };
+            return (by_waiting(region, &answer.rates, &late, &reported), None);
         }
         if kind.class == Class::Occurrence {
             let (mut samples, holds) = (vec![0.0; region.nodes.len()], waits(answer));
@@ -126,7 +127,8 @@ fn waits(answer: &Answer) -> Holds {
     match model.events.iter().find(|event| !event.exact).filter(|_| model.time.is_none()) {
         None => answer.holds.clone(),
         Some(event) => {
-            let time = TimeSamples { cycles: event.weight.clone(), period: event.period, exact: false };
+            let (cycles, due) = (event.weight.clone(), Due::default());
+            let time = TimeSamples { cycles, period: event.period, exact: false, due };
             Holds::measure(&model.region, &answer.rates, Some(&time), model.reporting)
         }
     }

@@ -23,6 +23,7 @@ pub(super) fn model(solved: &Solved, options: &Options, measured: bool) -> repor
         skid_cycles: skid.mean(),
         interval,
         late: Some(solved.reporting.late),
+        after_long_waits: solved.reporting.patient,
         in_order: solved.reporting.shape.in_order,
         measured: measured && options.skid.is_none(),
         distribution: skid.edges.windows(2).zip(&skid.weights).map(bin).collect(),
@@ -87,6 +88,9 @@ impl Desk<'_> {
         };
         outcome.reason = match (kind.class, verdicts.is_empty()) {
             (_, true) => UNREAD.into(),
+            (Class::Time, _) if solved.shown.patient => {
+                "each sample is given to the instruction waited for, one before where that takes long".into()
+            }
             (Class::Time, _) if solved.shown.late => {
                 "each sample is given to the instruction waited for, one before".into()
             }

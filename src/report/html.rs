@@ -223,6 +223,9 @@ fn found(report: &Report) -> String {
             .map(|[low, high]| format!(", nine in ten between {low:.0} and {high:.0}"))
             .unwrap_or_default();
         let late = match model.late {
+            Some(true) if model.after_long_waits => {
+                ". The address is that of the instruction waited for, or after long waits that of the one after it."
+            }
             Some(true) => ". The address is that of the instruction after the one waited for.",
             Some(false) => ". The address is that of the instruction waited for.",
             None => ".",

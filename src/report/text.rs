@@ -49,6 +49,9 @@ fn head(report: &Report, style: &Style) -> String {
 fn model(model: &Model) -> String {
     let interval = model.interval.map(|[low, high]| format!(" [{low:.1}, {high:.1}]"));
     let late = match model.late {
+        Some(true) if model.after_long_waits => {
+            ", reported on the instruction waited for, or after long waits on the one after it"
+        }
         Some(true) => ", reported on the instruction after the one waited for",
         Some(false) => ", reported on the instruction waited for",
         None => "",

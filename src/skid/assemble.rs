@@ -9,6 +9,7 @@ use super::fusion;
 use super::hold::{Reporting, TimeSamples};
 use super::likelihood::{Model, Observation};
 use super::pace::Paces;
+use super::patience::Due;
 use super::region::{Arm, ArmKind, Away, Region};
 use super::shares::shared;
 use crate::code::{CallSite, FunctionIx, Program};
@@ -100,7 +101,12 @@ pub fn model(
         node.stays &= fusion::stays(seen, node);
     }
     let events = retired.iter().map(|e| observation(&region, e)).collect();
-    let time = time.map(|t| TimeSamples { cycles: t.at(&region), period: t.period, exact: t.exact });
+    let time = time.map(|t| TimeSamples {
+        cycles: t.at(&region),
+        period: t.period,
+        exact: t.exact,
+        due: Due::default(),
+    });
     let ideal = vec![1.0 / f64::from(reporting.shape.width); region.nodes.len()];
     let shared = shared(program, &region);
     Model { region, events, time, reporting, ideal, paces: Paces::Alike, choices: None, doubt: 1.0, shared }

@@ -56,6 +56,9 @@ fn waited(walk: &Walk<'_>, border: &Border, reports: &[usize]) -> Vec<Lanes> {
     for i in (1..waited.len()).rev().filter(|&i| reporting.fused && region.nodes[i].fused) {
         waited[i - 1] = waited[i];
     }
+    for ((waited, behind), on) in waited.iter_mut().zip(&walk.holds.behind).zip(&on) {
+        *waited = between(*behind, waited, on);
+    }
     waited
 }
 
@@ -175,14 +178,16 @@ mod tests {
     #[test]
     fn backwards_it_is_as_likely_as_forwards() {
         // the region is left seldom, and often
-        for (late, again) in [(false, 7.0), (true, 7.0), (false, -0.5), (true, -0.5)] {
-            let reporting = Reporting { late, fused: late, ..Reporting::default() };
+        let late = [(false, false), (true, false), (true, true)];
+        for ((late, patient), again) in late.into_iter().flat_map(|late| [(late, 7.0), (late, -0.5)]) {
+            let reporting = Reporting { late, patient, fused: late, ..Reporting::default() };
             let model = skipping([100.0, 50.0, 50.0, 100.0, 100.0, 1.0], true, reporting);
             let rates = model.rates(&[0.0, again]).expect("a flow");
             let nodes = model.region.nodes.len();
             // nodes that are passed, that hold for a while, and for long
             let mean: Vec<f64> = (0..nodes).map(|i| [0.2, 3.0, 9.0, 0.0][i % 4]).collect();
-            let holds = Holds { mean, ..Holds::default() };
+            let behind = (0..if patient { nodes } else { 0 }).map(|i| [0.0, 0.3, 1.0][i % 3]).collect();
+            let holds = Holds { mean, behind, ..Holds::default() };
             let walk = Walk { region: &model.region, rates: &rates, holds: &holds, reporting };
             let skid = Skid { tick: 1.0, edges: vec![1, 2, 5, 11], weights: vec![0.2, 0.5, 0.3] };
             let reports: Vec<usize> = (0..nodes.min(LANES)).collect();

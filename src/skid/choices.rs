@@ -85,10 +85,8 @@ impl Expected {
     /// Under a `schedule` that was made with these `guesses`, on a core of this `shape`.
     pub fn new(schedule: &Schedule, guesses: &Guesses, shape: Shape) -> Expected {
         let (refills, refill) = (schedule.refills.iter(), shape.refill() as f64);
-        let right =
-            schedule.cycles.iter().zip(refills.clone()).map(|(c, r)| (c - r.share * r.cycles).max(0.0));
         Expected {
-            right: right.collect(),
+            right: schedule.right().collect(),
             wrong: refills.map(|r| if r.share > 0.0 { r.cycles } else { refill }).collect(),
             shares: guesses.shares().to_vec(),
         }

@@ -7,6 +7,7 @@
 
 use super::circulation::Rates;
 use super::core::Shape;
+use super::patience::{Due, Patience};
 use super::region::Region;
 use super::waits::Waits;
 
@@ -15,6 +16,8 @@ use super::waits::Waits;
 pub struct Reporting {
     /// The instruction after the one waited for is reported.
     pub late: bool,
+    /// That is so only where it has been waited for for long ([`Patience`]).
+    pub patient: bool,
     /// A compare and the conditional branch behind it retire as one.
     pub fused: bool,
     /// Also where it compares memory with a constant.
@@ -44,6 +47,8 @@ pub struct Holds {
     pub waited: Vec<f64>,
     /// Mean head time of each node, cycles, ≥ 0.
     pub mean: Vec<f64>,
+    /// Share of the time for which each node is waited that late interrupts report behind it; all, where it is empty.
+    pub behind: Vec<f64>,
 }
 
 /// Observed time, in cycles per node, and how many cycles one sample stands for.
@@ -55,13 +60,45 @@ pub struct TimeSamples {
     pub period: f64,
     /// They stand on what was waited for, whichever address late interrupts report.
     pub exact: bool,
+    /// How long each node should be waited for, by now.
+    pub due: Due,
+}
+
+/// What was reported, and where it may have been waited for.
+#[derive(Clone, Debug)]
+pub enum Reported {
+    /// On what was waited for, or all of it behind that.
+    Alike(Waits),
+    /// Behind it where it was waited for for long.
+    Patiently(Patience),
 }
 
 impl TimeSamples {
     /// What can have been waited for, where such is reported.
-    pub fn waits(&self, region: &Region, reporting: Reporting) -> Waits {
+    pub fn reported(&self, region: &Region, reporting: Reporting) -> Reported {
         let late = reporting.late && !self.exact;
-        Waits::new(region, &self.cycles, Reporting { late, ..reporting })
+        match late && reporting.patient {
+            true => Reported::Patiently(Patience::new(region, &self.cycles, reporting, &self.due)),
+            false => Reported::Alike(Waits::new(region, &self.cycles, Reporting { late, ..reporting })),
+        }
+    }
+}
+
+impl Reported {
+    /// Time per node that was waited for, at `rates`; sums to what was reported.
+    pub fn waited(&self, region: &Region, rates: &Rates) -> Vec<f64> {
+        match self {
+            Reported::Alike(waits) => waits.at(region, rates),
+            Reported::Patiently(patience) => patience.at(region, rates),
+        }
+    }
+
+    /// See [`Holds::behind`].
+    fn behind(&self, region: &Region, rates: &Rates) -> Vec<f64> {
+        match self {
+            Reported::Alike(_) => Vec::new(),
+            Reported::Patiently(patience) => patience.behind(region, rates),
+        }
     }
 }
 
@@ -78,12 +115,13 @@ impl Holds {
     ) -> Holds {
         match time {
             None => {
-                Holds { waited: Vec::new(), mean: region.nodes.iter().map(|n| typical(n.latency)).collect() }
+                Holds { mean: region.nodes.iter().map(|n| typical(n.latency)).collect(), ..Holds::default() }
             }
             Some(time) => {
-                let waited = time.waits(region, reporting).at(region, rates);
+                let reported = time.reported(region, reporting);
+                let waited = reported.waited(region, rates);
                 let mean = shrunk(region, rates, &waited, time.period);
-                Holds { waited, mean }
+                Holds { waited, mean, behind: reported.behind(region, rates) }
             }
         }
     }
@@ -149,6 +187,6 @@ fn shrunk(region: &Region, rates: &Rates, waited: &[f64], period: f64) -> Vec<f6
 }
 
 /// Head time of an instruction of this latency on a superscalar core, where most latency is hidden.
-fn typical(latency: f64) -> f64 {
+pub(super) fn typical(latency: f64) -> f64 {
     0.15 + 0.6 * (latency - 1.0).max(0.0)
 }

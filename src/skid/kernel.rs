@@ -74,6 +74,8 @@ pub struct Kernel<const L: usize> {
     enters: Vec<(usize, [f64; L])>,
     /// What has left the region and comes in again.
     outside: [f64; L],
+    /// Share of what each node is waited for that late interrupts report behind it; all, where it is empty.
+    behind: Vec<[f64; L]>,
 }
 
 impl<const L: usize> Default for Kernel<L> {
@@ -91,6 +93,7 @@ impl<const L: usize> Default for Kernel<L> {
             leaves: Vec::new(),
             enters: Vec::new(),
             outside: [0.0; L],
+            behind: Vec::new(),
         }
     }
 }
@@ -167,6 +170,9 @@ impl<const L: usize> Kernel<L> {
         self.enters =
             enters.map(|(k, e)| (e.0, borders.each_ref().map(|border| border.enters[k].1))).collect();
         self.outside = [0.0; L];
+        let behind = |node: usize| walks.map(|walk| walk.holds.behind.get(node).copied().unwrap_or(1.0));
+        let some = walks.iter().any(|walk| !walk.holds.behind.is_empty());
+        self.behind = (0..if some { n } else { 0 }).map(behind).collect();
         self.straight = (0..n).map(|node| self.straight(region, node)).collect();
     }
 
@@ -282,11 +288,16 @@ impl<const L: usize> Kernel<L> {
 
     /// What late interrupts report of what is `waited` for.
     fn report(&self, region: &Region, reporting: Reporting, mut waited: Vec<[f64; L]>) -> Vec<[f64; L]> {
+        let mut reported = vec![[0.0; L]; waited.len()];
+        for ((waited, reported), behind) in waited.iter_mut().zip(&mut reported).zip(&self.behind) {
+            let late = times(waited, behind);
+            *reported = std::array::from_fn(|lane| waited[lane] - late[lane]);
+            *waited = late;
+        }
         for i in (1..waited.len()).filter(|&i| reporting.fused && region.nodes[i].fused) {
             let before = std::mem::replace(&mut waited[i - 1], [0.0; L]);
             add(&mut waited[i], &before);
         }
-        let mut reported = vec![[0.0; L]; waited.len()];
         let mut outside = [0.0; L];
         for (waited, leaves) in waited.iter().zip(&self.leaves) {
             add(&mut outside, &times(waited, leaves));

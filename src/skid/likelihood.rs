@@ -6,7 +6,9 @@ use super::distribution::Skid;
 use super::hold::{Holds, Reporting, TimeSamples};
 use super::kernel::{Kernel, LANES, Origin, Walk};
 use super::pace::Paces;
+use super::patience::Due;
 use super::region::Region;
+use super::schedule::{Schedule, approach};
 use super::shares::Shared;
 use super::turns::{self, Usual};
 
@@ -88,6 +90,38 @@ impl Model {
     /// Samples that tell how often blocks ran as they stand: exact ones, where there are any.
     pub fn counted(&self) -> &Observation {
         self.events.iter().find(|event| event.exact).unwrap_or(&self.events[0])
+    }
+
+    /// How long each node should be waited for, by now.
+    pub fn due(&self) -> Due {
+        self.time.as_ref().map_or_else(Due::default, |time| time.due.clone())
+    }
+
+    /// Expects the time that a `schedule` has.
+    pub fn expect_all(&mut self, schedule: &Schedule) {
+        self.ideal.clone_from(&schedule.cycles);
+        if let Some(time) = &mut self.time {
+            time.due = Due::of(schedule);
+        }
+    }
+
+    /// Expects the time that a `schedule` has, by this `part` of the way from what is expected by now.
+    pub fn expect(&mut self, schedule: &Schedule, part: f64) {
+        approach(&mut self.ideal, &schedule.cycles, part);
+        if let Some(time) = &mut self.time {
+            time.due.approach(&Due::of(schedule), part);
+        }
+    }
+
+    /// Expects the time that `other` does, which has the same code, by this `part` of the way.
+    pub fn expect_as(&mut self, other: &Model, part: f64) {
+        approach(&mut self.ideal, &other.ideal, part);
+        if let (Some(time), Some(other)) = (&mut self.time, &other.time) {
+            time.due.approach(&other.due, part);
+        }
+        if let (Some(choices), Some(other)) = (&mut self.choices, &other.choices) {
+            choices.expected.approach(&other.expected, part);
+        }
     }
 
     /// What is known of branches before anything is weighed.

@@ -33,6 +33,7 @@ mod marked;
 pub mod nests;
 pub mod operands;
 pub mod pace;
+pub mod patience;
 mod places;
 pub mod recursions;
 pub mod region;

@@ -64,14 +64,17 @@ impl Verdict {
         Reporting { late, ..self.reporting }
     }
 
-    /// What it may be instead. Cores that issue in order (Atoms before Silvermont, Knights Corner) do not fuse a compare with its
+    /// What it may be instead: late only after long waits, unless it is clear that all of it is; then all slow instructions have time on
+    /// themselves. Cores that issue in order (Atoms before Silvermont, Knights Corner) do not fuse a compare with its
     /// branch, and what they wait for has not begun when an interrupt comes, so that it is what is reported.
     pub fn others(&self) -> Vec<Reporting> {
         let Verdict { reporting, certainty } = *self;
         let doubtful = certainty == Certainty::Doubtful;
         let flipped = doubtful.then_some(Reporting { late: !reporting.late, ..reporting });
+        let patient = Reporting { late: true, patient: true, ..reporting };
+        let patient = (doubtful || !reporting.late).then_some(patient);
         let in_order = Reporting { late: false, shape: Shape::IN_ORDER, ..reporting };
-        flipped.into_iter().chain((!reporting.fused).then_some(in_order)).collect()
+        flipped.into_iter().chain(patient).chain((!reporting.fused).then_some(in_order)).collect()
     }
 }
 
@@ -82,7 +85,7 @@ pub fn decide(program: &Program, time: Option<&Folded>, events: &[&Folded], know
     let late = seen.map(|(late, _)| late).or(known).unwrap_or(LATE);
     let fused = fusion::is_fused(program, events);
     let fused_constants = fused && fusion::are_constants_fused(program, events);
-    let reporting = Reporting { late, fused, fused_constants, shape: Shape::default() };
+    let reporting = Reporting { late, fused, fused_constants, ..Reporting::default() };
     Verdict { reporting, certainty: seen.map_or(Certainty::Silent, |(_, certainty)| certainty) }
 }
 
@@ -223,10 +226,21 @@ mod tests {
         let of = |reporting, certainty| Verdict { reporting, certainty }.others();
         let (clear, doubtful) = (Certainty::Clear, Certainty::Doubtful);
         assert_eq!(of(fused, clear), []);
-        assert_eq!(of(fused, doubtful), [Reporting { late: false, ..fused }]);
+        assert!(!of(fused, doubtful).iter().any(|other| other.shape.in_order));
         let in_order = Reporting { late: false, shape: Shape::IN_ORDER, ..apart };
         assert_eq!(of(apart, clear), [in_order]);
-        assert_eq!(of(apart, doubtful), [Reporting { late: false, ..apart }, in_order]);
+        assert_eq!(of(apart, doubtful).last(), Some(&in_order));
+    }
+
+    #[test]
+    fn where_it_is_not_clear_that_all_are_late_those_behind_long_waits_may_be() {
+        let late = Reporting { late: true, fused: true, ..Reporting::default() };
+        let (not, patient) = (Reporting { late: false, ..late }, Reporting { patient: true, ..late });
+        let of = |reporting, certainty| Verdict { reporting, certainty }.others();
+        assert_eq!(of(late, Certainty::Clear), []);
+        assert_eq!(of(late, Certainty::Doubtful), [not, patient]);
+        assert_eq!(of(not, Certainty::Clear), [patient]);
+        assert_eq!(of(not, Certainty::Doubtful), [late, patient]);
     }
 
     #[test]

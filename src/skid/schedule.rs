@@ -40,6 +40,13 @@ pub struct Schedule {
     pub refills: Vec<Refill>,
 }
 
+impl Schedule {
+    /// Cycles for which each node holds the head behind a right guess.
+    pub fn right(&self) -> impl Iterator<Item = f64> {
+        self.cycles.iter().zip(&self.refills).map(|(cycles, r)| (cycles - r.share * r.cycles).max(0.0))
+    }
+}
+
 /// What wrong guesses right before a node cost there.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Refill {

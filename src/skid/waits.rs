@@ -1,4 +1,4 @@
-//! Which instruction was waited for, where the one after it is reported.
+//! Which instruction was waited for, where always the one after it is reported.
 //!
 //! In: time as reported, and how often each step is taken. Out: time per instruction that was waited for. What is reported
 //! where ways meet was waited for on one of them; which one, only the other ends of these ways can tell, for an instruction
@@ -117,6 +117,7 @@ mod tests {
     use crate::code::{Program, explore};
     use crate::skid::classes::Classes;
     use crate::skid::hold::TimeSamples;
+    use crate::skid::patience::Due;
     use crate::skid::{Circulation, Holds};
 
     #[test]
@@ -138,7 +139,7 @@ mod tests {
         // shares in proportion to flow alone would leave a quarter with mov
         assert!(found[2] > 27.0 * runs && found[3] < 3.0 * runs, "{found:?}");
         // precise samples of time stand where was waited, whatever late ones do
-        let time = |exact| TimeSamples { cycles: reported.clone(), period: 1.0, exact };
+        let time = |exact| TimeSamples { cycles: reported.clone(), period: 1.0, exact, due: Due::default() };
         let of = |exact| Holds::measure(&region, &rates, Some(&time(exact)), reporting).waited;
         assert_eq!((of(true), of(false)), (reported.clone(), found));
         let on_it =

@@ -18,9 +18,9 @@
 use super::energy::{Change, Energy, Near};
 use super::levenberg::{Effort, descend};
 use crate::skid::around::Around;
+use crate::skid::hold::Reported;
 use crate::skid::nests::Nests;
 use crate::skid::region::LEAVES_LOOP;
-use crate::skid::waits::Waits;
 use crate::skid::{Circulation, Model, Rates, recursions, shares, timing};
 
 /// How much is believed of what.
@@ -114,7 +114,7 @@ pub struct Conservation<'a> {
     known: Vec<Option<f64>>,
     nests: Nests,
     /// What was waited for, where time counts.
-    waits: Option<Waits>,
+    waits: Option<Reported>,
     dispersion: f64,
     belief: Belief,
 }
@@ -138,7 +138,7 @@ impl<'a> Conservation<'a> {
         let dispersion = belief.dispersion(model, &blocks);
         let nests = Nests::new(&model.region, &samples);
         let time = model.time.as_ref().filter(|_| belief.timed);
-        let waits = time.map(|time| time.waits(&model.region, model.reporting));
+        let waits = time.map(|time| time.reported(&model.region, model.reporting));
         (
             Conservation {
                 model,
@@ -194,7 +194,7 @@ impl Conservation<'_> {
     /// What time says near the flow `around`, as [`Model::timing`] does.
     fn near(&self, around: &Around<'_>) -> Option<timing::Near<'_>> {
         let (waits, rates) = (self.waits.as_ref()?, self.events(around.here(self.total)?));
-        self.model.timing_near(&rates, &waits.at(&self.model.region, &rates))
+        self.model.timing_near(&rates, &waits.waited(&self.model.region, &rates))
     }
 
     /// Residuals at `z`, of which `rates` follow; `timing` tells what time says of rates and of what was waited.
@@ -210,7 +210,7 @@ impl Conservation<'_> {
         residuals.extend(shares::residuals(region, &rates, &self.model.shared));
         if let Some(waits) = &self.waits {
             let rates = self.events(rates);
-            residuals.extend(timing(&rates, &waits.at(region, &rates)));
+            residuals.extend(timing(&rates, &waits.waited(region, &rates)));
         }
         let (branches, roots) = z.split_at(region.freedom());
         let (usual, sampled) = self.expected.split_at(branches.len());

@@ -12,7 +12,7 @@ use super::levenberg::{Effort, descend};
 use crate::skid::choices::{Choices, Expected};
 use crate::skid::guesses::Guesses;
 use crate::skid::region::Block;
-use crate::skid::schedule::{Schedule, Walks, approach, schedule, stalls};
+use crate::skid::schedule::{Schedule, Walks, schedule, stalls};
 use crate::skid::{Holds, Model, Rates};
 
 /// Turns at most. Six instead of three gain .002 of block distance, eight .001 more; twelve or eighteen nothing.
@@ -77,7 +77,7 @@ impl Search {
         let guesses = Guesses::new(&model.region);
         let schedule = schedule(&model.region, rates, &guesses, &[], walks);
         model.doubt = sought.doubt(0);
-        model.ideal.clone_from(&schedule.cycles);
+        model.expect_all(&schedule);
         let expected = Expected::new(&schedule, &guesses, walks.shape);
         model.choices = sought.careful.then(|| Choices::new(&model.region, expected));
         let z = descend(&Conservation::at(&model, &start, sought.belief), start, Effort::thorough(STEPS))?.z;
@@ -106,6 +106,7 @@ impl Search {
         let mut taken = self.clone();
         taken.model.ideal.clone_from(&other.model.ideal);
         taken.model.choices.clone_from(&other.model.choices);
+        taken.model.time.clone_from(&other.model.time);
         taken.guesses.clone_from(&other.guesses);
         taken.schedule.clone_from(&other.schedule);
         taken.goes_to(other.z.clone())?;
@@ -157,7 +158,7 @@ impl Search {
         self.guesses.learn(&model.region, &self.rates, &self.schedule, &holds.mean);
         let stalls = stalls(model, &holds);
         self.schedule = schedule(&model.region, &self.rates, &self.guesses, &stalls, walks);
-        approach(&mut model.ideal, &self.schedule.cycles, part);
+        model.expect(&self.schedule, part);
         if let Some(choices) = &mut model.choices {
             choices.expected.approach(&Expected::new(&self.schedule, &self.guesses, walks.shape), part);
         }

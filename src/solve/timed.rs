@@ -17,7 +17,7 @@ use super::whole::TRUST;
 use crate::skid::circulation::mean;
 use crate::skid::core::Manner;
 use crate::skid::pace::Paces;
-use crate::skid::schedule::{Walks, approach};
+use crate::skid::schedule::Walks;
 use crate::skid::{Holds, Model, Rates};
 
 /// Searches whose mean is the answer.
@@ -46,15 +46,12 @@ pub fn timed(
     };
     let mut found = meet((0..searches).into_par_iter().filter_map(search).collect()).into_iter();
     let first = found.next()?;
-    (model.ideal, model.choices) = (first.model.ideal, first.model.choices);
+    (model.ideal, model.choices, model.time) = (first.model.ideal, first.model.choices, first.model.time);
     let mut flows = vec![first.z];
     for Search { model: other, z, .. } in found {
         flows.push(z);
         let part = 1.0 / flows.len() as f64;
-        approach(&mut model.ideal, &other.ideal, part);
-        if let (Some(choices), Some(other)) = (&mut model.choices, &other.choices) {
-            choices.expected.approach(&other.expected, part);
-        }
+        model.expect_as(&other, part);
     }
     let equal: Vec<(f64, &[f64])> = flows.iter().map(|z| (1.0, z.as_slice())).collect();
     mean(&model.region, &equal)

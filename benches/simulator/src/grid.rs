@@ -192,6 +192,23 @@ cases! {
     "svm-shared-150" "svm" Shared about(150), AfterHead, 5000, PLAIN;
 }
 
+cases! {
+    /// Cases whose addresses are late only after long waits. What these are taken for was chosen by them (`skid/patience.rs`).
+    PATIENT:
+    "hash-wide4-45-after8" "hash" Wide4 about(45), AfterLongHead(8), 20000, PLAIN;
+    "tree-wide6-60-after8" "tree" Wide6 about(60), AfterLongHead(8), 20000, PLAIN;
+    "interp-wide8-60-after8" "interp" Wide8 about(60), AfterLongHead(8), 20000, PLAIN;
+    "machine-wide4-30-after5" "machine" Wide4 about(30), AfterLongHead(5), 20000, PLAIN;
+    "lex-wide4-60-after8" "lex" Wide4 about(60), AfterLongHead(8), 20000, PLAIN;
+    "match-wide6-45-after12" "match" Wide6 about(45), AfterLongHead(12), 20000, PLAIN;
+    "sorts-bursty-20-after8" "sorts" Bursty about(20), AfterLongHead(8), 20000, PLAIN;
+    "sparse-wide4-60-after20" "sparse" Wide4 about(60), AfterLongHead(20), 20000, PLAIN;
+    "enter-wide6-45-after8" "enter" Wide6 about(45), AfterLongHead(8), 20000, PLAIN;
+    "lz-wide6-20-after10" "lz" Wide6 about(20), AfterLongHead(10), 20000, PLAIN;
+    "fft-wide4-45-after8" "fft" Wide4 about(45), AfterLongHead(8), 20000, PLAIN;
+    "virt-wide8-45-after8" "virt" Wide8 about(45), AfterLongHead(8), 20000, PLAIN;
+}
+
 /// The cases of `--quick`: one or two of each kind of core.
 pub const QUICK: &[&str] = &[
     "machine-wide4-20",
@@ -214,7 +231,7 @@ impl Case {
 
     /// Every case.
     fn all() -> impl Iterator<Item = &'static Case> {
-        CASES.iter().chain(OTHERS).chain(REAL)
+        CASES.iter().chain(OTHERS).chain(REAL).chain(PATIENT)
     }
 
     /// Records `trace` and writes `NAME.perf.data` and `NAME.truth.tsv` into `out`.

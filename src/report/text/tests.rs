@@ -47,6 +47,15 @@ fn made() -> Report {
     }
 }
 
+#[test]
+fn addresses_that_are_late_after_long_waits_only_are_told_so() {
+    let mut report = made();
+    report.model = report.model.map(|model| Model { after_long_waits: true, ..model });
+    let text = plain(&report).replace('\n', " ");
+    let expected = "reported on the instruction waited for, or after long waits on the one after it";
+    assert!(text.contains(expected), "{text}");
+}
+
 fn plain(report: &Report) -> String {
     render(report, &Style::default())
 }
