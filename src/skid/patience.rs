@@ -7,11 +7,8 @@
 //! first instruction behind a choice, where a wrong guess is paid for: behind these stands what is more than the instruction there takes itself, in
 //! proportion to what they have on themselves beyond what they take when nothing stalls them.
 //!
-//! Of 14 recordings of such interrupts (after 5, 8, 10, 12 and 20 cycles), told to be late or not by strain, or to be such, as here:
-//! time .253 → .082, blocks .109 → .062, functions .043 → .018, by argmin; the constants were chosen by these, but for `compare` and
-//! `trips` not by what the project is measured with. Refuted: what is more than an instruction takes itself given to those before up to
-//! what they are expected to have, instead of in proportion (the first two, blocks .061 and .085 → .143 and .095), loads that have ten
-//! times as much behind themselves instead of twice (.157 for time), and no limit to what stands on an instruction itself (.138).
+//! Of 14 recordings of such interrupts, taken for late or not late, and as here: time .253 off → .082, blocks .109 → .062, functions
+//! .043 → .018, by argmin. The constants were chosen by these; others, and what else was tried, stand in `docs/refuted.md`.
 
 use super::circulation::Rates;
 use super::hold::{Reporting, typical};

@@ -64,8 +64,7 @@ impl Verdict {
         Reporting { late, ..self.reporting }
     }
 
-    /// What it may be instead: late only after long waits, unless it is clear that all of it is; then all slow instructions have time on
-    /// themselves. Cores that issue in order (Atoms before Silvermont, Knights Corner) do not fuse a compare with its
+    /// What it may be instead. Where it is not clear that all are late, those may be that come after long waits. Cores that issue in order (Atoms before Silvermont, Knights Corner) do not fuse a compare with its
     /// branch, and what they wait for has not begun when an interrupt comes, so that it is what is reported.
     pub fn others(&self) -> Vec<Reporting> {
         let Verdict { reporting, certainty } = *self;

@@ -27,8 +27,8 @@ const LEAST_SAMPLES: f64 = 200.0;
 /// .138 with 150, and takes 55 s instead of 42 on one core.
 const MOST_FREEDOM: usize = 400;
 
-/// Addresses are taken to be late after long waits only if that strains time less than so many times as much as others: more can be explained
-/// by it. Of 14 recordings of such it does in 11, to .51 to .90, of 89 others in none, .93 at least.
+/// Addresses are taken to be late after long waits only if that strains time less than so many times as much as the others do: more can
+/// be explained by it. Of 14 recordings of such it does in 11, to .49 to .90, of 89 others in none, to .93 at least.
 const MOST_PATIENT: f64 = 0.9;
 
 /// Finds which address is reported, makes the groups and solves them.
@@ -78,8 +78,8 @@ pub fn share_out(
 /// 1 and 2: block distance of flow and time .0609 → .0575 over 44 recordings, .0692 → .0661 over 28 others, .0272 → .0286
 /// over five programs; the best width for each would be .0502, .0539 and .0265.
 ///
-/// Reports of time move as the places say where they stand. On two cores that are late only after long waits the pace says late
-/// (block distance .082 and .083, .170 and .166 otherwise) and the places say not (time .278 and .229, .501 and .438 otherwise).
+/// Reports of time move as the places say where they stand, or as the pace does of such as are late only after long waits, of which places
+/// say the one or the other.
 fn fitting(
     program: &Program,
     evidence: &Evidence,
