@@ -1,6 +1,6 @@
 //! What the user asked for, as plain values, and where the outputs go.
 
-use crate::export::Error as OutputError;
+use crate::export::{Error as OutputError, Existing, Output};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -165,6 +165,10 @@ impl Options {
         if let Some(path) = recording.iter().find(|path| !self.force && is_taken(path)) {
             return Err(OutputError::Exists(path.clone()).into());
         }
+        for path in all() {
+            // what is begun here is gone at once
+            Output::create(path, Existing::Refuse)?;
+        }
         Ok(recording)
     }
 
@@ -277,6 +281,23 @@ mod tests {
         );
         let named = Options { output: Some("x".into()), ..options };
         assert_eq!(named.recording().unwrap(), Some("x".into()));
+    }
+
+    #[test]
+    fn an_output_that_cannot_be_made_is_refused_before_any_work_and_one_that_can_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let input = folder.path().join("perf.data");
+        fs::write(&input, "").unwrap();
+        let options = |csv: &str| Options {
+            input: input.clone(),
+            output: Some(folder.path().join("fixed")),
+            csv: Some(folder.path().join(csv)),
+            ..Options::default()
+        };
+        let refused = options("missing/out.csv").check();
+        assert!(matches!(refused, Err(Error::Output(OutputError::Create { .. }))), "{refused:?}");
+        assert!(options("out.csv").check().is_ok());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the input alone");
     }
 
     #[test]
