@@ -28,7 +28,7 @@ const LEAST_SAMPLES: f64 = 200.0;
 const MOST_FREEDOM: usize = 400;
 
 /// Addresses are taken to be late after long waits only if that strains time less than so many times as much as the others do: more can
-/// be explained by it. Of 14 recordings of such it does in 11, to .49 to .90, of 89 others in none, to .93 at least.
+/// be explained by it. Of 14 recordings of such it does in 11, to .49 to .90, of 84 others in none, to .93 at least.
 const MOST_PATIENT: f64 = 0.9;
 
 /// Finds which address is reported, makes the groups and solves them.
