@@ -4,8 +4,8 @@
 //! what is reported on each node was waited for there, and how much for what ran before. It does not know how long is long.
 //!
 //! The beginning of every wait is reported on what is waited for. What may be waited for for long is a load, a slow unit, or the
-//! first instruction behind a choice, where a wrong guess is paid for: behind these stands what is more than the instruction there takes itself, in
-//! proportion to what they have on themselves beyond what they take when nothing stalls them.
+//! first instruction behind a choice, where a wrong guess is paid for. What is reported behind such is shared between the instruction
+//! there, by how long it takes itself, and the one before, by how much that has on itself beyond what it takes when nothing stalls it.
 //!
 //! Of 14 recordings of such interrupts, taken for late or not late, and as here: time .253 off → .082, blocks .109 → .062, functions
 //! .043 → .018, by argmin. The constants were chosen by these; others, and what else was tried, stand in `docs/refuted.md`.
@@ -157,7 +157,11 @@ impl Patience {
         let own = self.leaders.iter().zip(&shares.own);
         let mut causes: Vec<Vec<(usize, f64)>> = own.map(|(&leader, &share)| vec![(leader, share)]).collect();
         for (way, late) in self.ways.iter().zip(&shares.late).filter(|(_, late)| **late > 0.0) {
-            causes[way.to].push((way.waited, late / self.reported[way.to]));
+            let likely = late / self.reported[way.to];
+            match causes[way.to].iter_mut().find(|cause| cause.0 == way.waited) {
+                Some(known) => known.1 += likely,
+                None => causes[way.to].push((way.waited, likely)),
+            }
         }
         causes
     }
