@@ -64,8 +64,9 @@ impl Verdict {
         Reporting { late, ..self.reporting }
     }
 
-    /// What it may be instead. Where it is not clear that all are late, those may be that come after long waits. Cores that issue in order (Atoms before Silvermont, Knights Corner) do not fuse a compare with its
-    /// branch, and what they wait for has not begun when an interrupt comes, so that it is what is reported.
+    /// What it may be instead. Where it is not clear that all are late, those may be that come after long waits. Cores that
+    /// issue in order (Atoms before Silvermont, Knights Corner) do not fuse a compare with its branch, and what they wait for
+    /// has not begun when an interrupt comes, so that it is what is reported.
     pub fn others(&self) -> Vec<Reporting> {
         let Verdict { reporting, certainty } = *self;
         let doubtful = certainty == Certainty::Doubtful;
