@@ -152,7 +152,7 @@ impl Options {
         if let Some(path) = all().find(|path| !is_stdout(path) && inside(path)) {
             return Err(Error::IsInput(path.to_owned()));
         }
-        for path in recording.iter().map(PathBuf::as_path).chain(self.side_outputs()) {
+        for path in all() {
             let Some(id) = FileId::of_output(path) else {
                 continue;
             };

@@ -17,17 +17,23 @@ use skidconv_simulator::trace::Trace;
 use tool::{folder, has, skidconv};
 use truth::{Profile, Truth};
 
-/// Of `cycles` in a table of instructions: the samples before and after, by address.
+/// A row of the table of instructions.
+#[derive(serde::Deserialize)]
+struct Row {
+    event: String,
+    address: String,
+    raw_samples: f64,
+    fixed_samples: f64,
+}
+
+/// Of `cycles` in such a table: the samples before and after, by address.
 fn profiles(table: &Path) -> [Profile; 2] {
-    let mut reader = csv::Reader::from_path(table).unwrap();
-    let headings = reader.headers().unwrap().clone();
-    let column = |name: &str| headings.iter().position(|heading| heading == name).unwrap();
-    let [event, address, raw, fixed] = ["event", "address", "raw_samples", "fixed_samples"].map(column);
+    let rows = csv::Reader::from_path(table).unwrap().into_deserialize::<Row>().map(Result::unwrap);
     let mut profiles = [Profile::new(), Profile::new()];
-    for row in reader.records().map(Result::unwrap).filter(|row| row[event].starts_with("cycles")) {
-        let at = u64::from_str_radix(row[address].trim_start_matches("0x"), 16).unwrap();
-        for (profile, samples) in profiles.iter_mut().zip([raw, fixed]) {
-            *profile.entry(at).or_default() += row[samples].parse::<f64>().unwrap();
+    for row in rows.filter(|row| row.event.starts_with("cycles")) {
+        let at = u64::from_str_radix(row.address.trim_start_matches("0x"), 16).unwrap();
+        for (profile, samples) in profiles.iter_mut().zip([row.raw_samples, row.fixed_samples]) {
+            *profile.entry(at).or_default() += samples;
         }
     }
     profiles

@@ -93,11 +93,11 @@ impl Reported {
         }
     }
 
-    /// See [`Holds::behind`].
-    fn behind(&self, region: &Region, rates: &Rates) -> Vec<f64> {
+    /// The same, and what of it is reported behind ([`Holds::behind`]).
+    fn divided(&self, region: &Region, rates: &Rates) -> (Vec<f64>, Vec<f64>) {
         match self {
-            Reported::Alike(_) => Vec::new(),
-            Reported::Patiently(patience) => patience.behind(region, rates),
+            Reported::Alike(waits) => (waits.at(region, rates), Vec::new()),
+            Reported::Patiently(patience) => patience.divided(region, rates),
         }
     }
 }
@@ -118,10 +118,9 @@ impl Holds {
                 Holds { mean: region.nodes.iter().map(|n| typical(n.latency)).collect(), ..Holds::default() }
             }
             Some(time) => {
-                let reported = time.reported(region, reporting);
-                let waited = reported.waited(region, rates);
+                let (waited, behind) = time.reported(region, reporting).divided(region, rates);
                 let mean = shrunk(region, rates, &waited, time.period);
-                Holds { waited, mean, behind: reported.behind(region, rates) }
+                Holds { waited, mean, behind }
             }
         }
     }

@@ -142,13 +142,15 @@ impl Patience {
         self.waited(&self.shares(region, rates))
     }
 
-    /// For each node, the share of the time for which it was waited that is reported behind it.
-    pub fn behind(&self, region: &Region, rates: &Rates) -> Vec<f64> {
+    /// The same, and for each node the share of it that is reported behind.
+    pub fn divided(&self, region: &Region, rates: &Rates) -> (Vec<f64>, Vec<f64>) {
         let shares = self.shares(region, rates);
         let mut behind = vec![0.0; self.reported.len()];
         self.ways.iter().zip(&shares.late).for_each(|(way, late)| behind[way.waited] += late);
         let waited = self.waited(&shares);
-        behind.iter().zip(&waited).map(|(b, w)| if *w > 0.0 { b / w } else { 0.0 }).collect()
+        let share = |(behind, waited): (f64, &f64)| if *waited > 0.0 { behind / waited } else { 0.0 };
+        let behind = behind.into_iter().zip(&waited).map(share).collect();
+        (waited, behind)
     }
 
     /// For each node, what was waited for where it is reported, and how likely each is.
@@ -244,7 +246,8 @@ mod tests {
             causes.iter().all(|of| (of.iter().map(|c| c.1).sum::<f64>() - 1.0).abs() < 1e-9),
             "{causes:?}"
         );
-        let waited = patience.at(&region, &rates);
+        let (waited, behind) = patience.divided(&region, &rates);
+        assert_eq!(waited, patience.at(&region, &rates));
         let by_causes = |node: usize| {
             let of = |(at, causes): (usize, &Vec<(usize, f64)>)| {
                 causes.iter().filter(|c| c.0 == node).map(|c| c.1 * reported[at]).sum::<f64>()
@@ -253,7 +256,6 @@ mod tests {
         };
         let waited: [f64; 6] = std::array::from_fn(|node| waited[node] / runs);
         assert!((0..6).all(|node| (waited[node] - by_causes(node)).abs() < 1e-9), "{waited:?}");
-        let behind = patience.behind(&region, &rates);
         (waited, std::array::from_fn(|node| behind[node]))
     }
 
