@@ -13,7 +13,7 @@ use super::loops::Loops;
 use super::mnemonic::Mnemonic;
 use super::returns::{self, Callee};
 use super::source::Source;
-use super::trips;
+use super::{stacks, trips};
 
 /// Functions larger than this are read only up to here; none is that large but by a damaged symbol table.
 const LARGEST_FUNCTION: u64 = 4 << 20;
@@ -50,8 +50,10 @@ fn follow_all(source: &dyn Source, range: Range<u64>, entry: Option<u64>, known:
     let dominators = Dominators::find(&cfg);
     let loops = Loops::find(&cfg, &dominators);
     let doomed = returns::doomed(&insts, &cfg);
-    let mut function = Function { range, insts, cfg, dominators, loops, doomed, counted: Vec::new() };
+    let mut function =
+        Function { range, insts, cfg, dominators, loops, doomed, counted: Vec::new(), stacks: Vec::new() };
     function.counted = trips::counted(&function);
+    function.stacks = stacks::stacks(&function);
     function
 }
 

@@ -6,6 +6,7 @@ use super::cfg::Cfg;
 use super::dominators::Dominators;
 use super::inst::Inst;
 use super::loops::{Counted, Loops};
+use super::stacks::Stack;
 
 /// A function's code.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub struct Function {
     pub doomed: Vec<bool>,
     /// Loops that run as often as the code says.
     pub counted: Vec<Counted>,
+    /// Stacks that its loops keep.
+    pub stacks: Vec<Stack>,
 }
 
 impl Function {

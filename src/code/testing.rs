@@ -18,6 +18,13 @@ impl Source for Bytes {
     }
 }
 
+/// A loop that pushes or pops, by a register that is no argument's:
+/// `0: test %eax,%eax; je d; mov %rax,(%rcx); add $8,%rcx; jmp 14; d: sub $8,%rcx; mov (%rcx),%rax; 14: dec %edi; jne 0; ret`.
+pub(crate) const PUSHES_AND_POPS: [u8; 25] = [
+    0x85, 0xc0, 0x74, 0x09, 0x48, 0x89, 0x01, 0x48, 0x83, 0xc1, 8, 0xeb, 0x07, 0x48, 0x83, 0xe9, 8, 0x48,
+    0x8b, 0x01, 0xff, 0xcf, 0x75, 0xe8, 0xc3,
+];
+
 /// Binaries without stubs.
 pub(crate) struct NoStubs;
 

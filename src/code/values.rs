@@ -79,6 +79,11 @@ impl<'a> Values<'a> {
         self.until(self.cfg.block_of(inst), inst)
     }
 
+    /// What locations hold at the entry of `block`.
+    pub fn entering(&self, block: BlockIx) -> &State {
+        &self.entering[block]
+    }
+
     /// What locations hold behind `block`.
     pub fn leaving(&self, block: BlockIx) -> &State {
         &self.leaving[block]

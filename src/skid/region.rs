@@ -2,6 +2,7 @@
 
 mod build;
 mod expectation;
+mod known;
 
 use std::ops::Range;
 
@@ -163,6 +164,21 @@ pub struct Turns {
     pub blocks: Vec<usize>,
 }
 
+/// A stack that a loop pushes on and pops from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Level {
+    /// Arms by which its top moves up, and how far, in bytes, > 0.
+    pub up: Vec<(usize, f64)>,
+    /// Arms by which that moves down, likewise.
+    pub down: Vec<(usize, f64)>,
+    /// The block by which the loop is entered …
+    pub header: usize,
+    /// … and arms that lead back there.
+    pub back: Vec<usize>,
+    /// Arms behind which it may be another.
+    pub anew: Vec<usize>,
+}
+
 /// The region.
 #[derive(Clone, Debug, Default)]
 pub struct Region {
@@ -186,6 +202,8 @@ pub struct Region {
     pub recursions: Vec<Recursion>,
     /// Loops that run as often as the code says.
     pub turns: Vec<Turns>,
+    /// Stacks that loops keep.
+    pub levels: Vec<Level>,
     /// Calls of sampled code that is outside the region.
     pub away: Vec<Away>,
     /// Number of classes over the whole program.
@@ -215,6 +233,13 @@ impl Region {
     /// The steps that `node` may take.
     pub fn steps_of(&self, node: usize) -> &[Step] {
         &self.steps[self.starts[node]..self.starts[node + 1]]
+    }
+}
+
+impl Level {
+    /// The least of its moves, bytes.
+    pub fn least(&self) -> f64 {
+        self.up.iter().chain(&self.down).map(|(_, by)| *by).fold(f64::INFINITY, f64::min)
     }
 }
 

@@ -21,7 +21,7 @@ use crate::skid::around::Around;
 use crate::skid::hold::Reported;
 use crate::skid::nests::Nests;
 use crate::skid::region::LEAVES_LOOP;
-use crate::skid::{Circulation, Model, Rates, recursions, shares, timing};
+use crate::skid::{Circulation, Model, Rates, levels, recursions, shares, timing};
 
 /// How much is believed of what.
 #[derive(Clone, Copy, Debug)]
@@ -207,6 +207,7 @@ impl Conservation<'_> {
         }
         residuals.extend(self.nests.residuals(region, &rates, 1.0));
         residuals.extend(recursions::residuals(region, &rates, 1.0));
+        residuals.extend(levels::residuals(region, &rates, 1.0));
         residuals.extend(shares::residuals(region, &rates, &self.model.shared));
         if let Some(waits) = &self.waits {
             let rates = self.events(rates);

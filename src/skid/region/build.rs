@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::expectation::{OUTSIDE, expectation};
-use super::{Arm, ArmKind, Block, By, Decision, Recursion, Region, ReturnSite, Step, Turns};
+use super::{Arm, ArmKind, Block, By, Decision, Recursion, Region, ReturnSite, Step};
 use crate::code::{CallSite, Exit, FunctionIx, Program};
 use crate::skid::classes::Classes;
 use crate::skid::components::Components;
@@ -42,6 +42,7 @@ impl Region {
         }
         region.decide();
         region.find_turns(program, functions, &index);
+        region.find_levels(program, functions, &index);
         region.find_roots(functions, &index, &|f| program.hidden.contains(&f) || fed.contains(&f));
         region.find_recursions();
         region.find_returns(functions, &index);
@@ -161,23 +162,6 @@ impl Region {
                 }
             }
             start += len;
-        }
-    }
-
-    /// The loops of `functions` that their code counts, where both ways are in the region.
-    fn find_turns(&mut self, program: &Program, functions: &[FunctionIx], index: &Index) {
-        for &f in functions {
-            let function = &program.functions[f].1;
-            for counted in function.counted.iter().filter(|counted| counted.only) {
-                let branch = function.cfg.blocks[counted.exit].end - 1;
-                let Some(&node) = index.nodes.get(&(f, branch)) else { continue };
-                let makes = |d: &Decision| self.arms[d.arms.start].node == node && d.arms.len() == 2;
-                let Some(decision) = self.decisions.iter().position(makes) else { continue };
-                let own = function.loops.all[counted.of].blocks.iter();
-                let own = own.filter(|&&b| function.loops.of(b) == Some(counted.of));
-                let blocks = own.filter_map(|&b| index.blocks.get(&(f, b)).copied()).collect();
-                self.turns.push(Turns { decision, passes: counted.passes, blocks });
-            }
         }
     }
 
@@ -311,9 +295,9 @@ impl Region {
 
 /// Where the program's blocks and instructions are in the region.
 #[derive(Default)]
-struct Index {
-    blocks: BTreeMap<(FunctionIx, usize), usize>,
-    nodes: BTreeMap<(FunctionIx, usize), usize>,
+pub(super) struct Index {
+    pub(super) blocks: BTreeMap<(FunctionIx, usize), usize>,
+    pub(super) nodes: BTreeMap<(FunctionIx, usize), usize>,
 }
 
 impl Index {

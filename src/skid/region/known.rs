@@ -1,0 +1,53 @@
+//! What code says of how often it runs, told of the arms of a region: loops that it counts, and stacks.
+
+use super::build::Index;
+use super::{Decision, Level, Region, Turns};
+use crate::code::{BlockIx, FunctionIx, Loop, Program, Stack};
+
+impl Region {
+    /// The loops of `functions` that their code counts, where both ways are in the region.
+    pub(super) fn find_turns(&mut self, program: &Program, functions: &[FunctionIx], index: &Index) {
+        for &f in functions {
+            let function = &program.functions[f].1;
+            for counted in function.counted.iter().filter(|counted| counted.only) {
+                let branch = function.cfg.blocks[counted.exit].end - 1;
+                let Some(&node) = index.nodes.get(&(f, branch)) else { continue };
+                let makes = |d: &Decision| self.arms[d.arms.start].node == node && d.arms.len() == 2;
+                let Some(decision) = self.decisions.iter().position(makes) else { continue };
+                let own = function.loops.all[counted.of].blocks.iter();
+                let own = own.filter(|&&b| function.loops.of(b) == Some(counted.of));
+                let blocks = own.filter_map(|&b| index.blocks.get(&(f, b)).copied()).collect();
+                self.turns.push(Turns { decision, passes: counted.passes, blocks });
+            }
+        }
+    }
+
+    /// The stacks that loops of `functions` keep, as far as their moves are in the region.
+    pub(super) fn find_levels(&mut self, program: &Program, functions: &[FunctionIx], index: &Index) {
+        for &f in functions {
+            let stacks = program.functions[f].1.stacks.iter();
+            let found: Vec<Level> = stacks.filter_map(|stack| self.level(program, f, stack, index)).collect();
+            self.levels.extend(found);
+        }
+    }
+
+    /// A `stack` of function `f`; `None` if no way that pushes or none that pops is in the region.
+    fn level(&self, program: &Program, f: FunctionIx, stack: &Stack, index: &Index) -> Option<Level> {
+        let function = &program.functions[f].1;
+        let arm = |from: BlockIx, to: BlockIx| {
+            let from = *index.nodes.get(&(f, function.cfg.blocks[from].end - 1))?;
+            let to = *index.blocks.get(&(f, to))?;
+            self.arms.iter().position(|arm| arm.node == from && arm.to == Some(to))
+        };
+        let moves = stack.moves.iter().filter_map(|&(from, to, by)| Some((arm(from, to)?, by as f64)));
+        let (up, down): (Vec<_>, Vec<_>) = moves.partition(|(_, by)| *by > 0.0);
+        let Loop { header, latches, .. } = &function.loops.all[stack.of];
+        (!up.is_empty() && !down.is_empty()).then_some(Level {
+            up,
+            down: down.into_iter().map(|(arm, by)| (arm, -by)).collect(),
+            header: *index.blocks.get(&(f, *header))?,
+            back: latches.iter().filter_map(|&latch| arm(latch, *header)).collect(),
+            anew: stack.anew.iter().filter_map(|&(from, to)| arm(from, to)).collect(),
+        })
+    }
+}
