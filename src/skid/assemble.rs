@@ -14,21 +14,17 @@ use super::region::{Arm, ArmKind, Away, Region};
 use super::shares::shared;
 use crate::code::{CallSite, FunctionIx, Program};
 
-/// A region takes in no further function beyond so many instructions in sampled blocks: what it has in all stays as sampled, so
-/// that fewer regions leave functions nearer to the truth. Function and block distance and mean seconds on one core, flow and time
-/// alone, over 19 recordings of libraries: 600 gives .078, .158 and 9, 1000 .064, .146 and 18, 1500 .064, .142 and up to 8 times
-/// those of 600, one of 20 more than five minutes.
-const LARGEST_REGION: usize = 1000;
 /// A call of what is called but once tells nothing where one of the two functions has less than this share of the other's
 /// samples: what runs once at the start would be solved with what runs all the time.
 const NEGLIGIBLE: f64 = 0.01;
 
-/// Groups functions that call each other, strongest ties first, as long as a group stays small enough to solve. `load` is a
+/// Groups functions that call each other, strongest ties first, as long as a group has no more than `most` in all. `load` is a
 /// function's share of the samples, `size` the number of its instructions that matter.
 pub fn groups(
     program: &Program,
     load: &dyn Fn(FunctionIx) -> f64,
     size: &dyn Fn(FunctionIx) -> usize,
+    most: usize,
 ) -> Vec<Vec<FunctionIx>> {
     let mut ties: Vec<(f64, FunctionIx, FunctionIx)> = Vec::new();
     let repeated = repeated(program);
@@ -46,7 +42,7 @@ pub fn groups(
     let mut size: Vec<usize> = group.iter().map(|&f| size(f)).collect();
     for (_, a, b) in ties {
         let (a, b) = (group[a], group[b]);
-        if a != b && size[a] + size[b] <= LARGEST_REGION {
+        if a != b && size[a] + size[b] <= most {
             group.iter_mut().filter(|g| **g == b).for_each(|g| *g = a);
             size[a] += size[b];
         }
@@ -193,7 +189,7 @@ mod tests {
         let functions = ranges.map(|r| (0, explore(&source, r, &[])));
         let program = Program::link(functions.into(), &NoStubs, &Told::default());
         assert_eq!(repeated(&program), BTreeSet::from([2, 3]));
-        let groups = |first: f64| groups(&program, &|f| [first, 0.9, 0.001, 0.0][f], &|_| 1);
+        let groups = |first: f64| groups(&program, &|f| [first, 0.9, 0.001, 0.0][f], &|_| 1, 1000);
         assert_eq!(groups(0.001), [vec![0], vec![1, 2], vec![3]]);
         assert_eq!(groups(0.1), [vec![0, 1, 2], vec![3]]);
     }

@@ -31,6 +31,7 @@ mod draws;
 mod identified;
 mod gate;
 mod group;
+mod workshop;
 mod telling;
 mod pool;
 mod prior;
@@ -44,7 +45,7 @@ mod totals;
 mod whole;
 
 pub use answer::{Answer, Evidence, Known, Settings, Solved, credible};
-pub use group::{Group, prepare};
+pub use group::Group;
 pub use identified::Identified;
 pub use solver::Solver;
 pub use whole::{share_out, solve, solve_all, tells_of_skid};
