@@ -211,3 +211,29 @@ fn unmodelled(group: &Group, settings: &Settings, told: bool) -> Answer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::progress::Silent;
+    use crate::skid::testing::skipping;
+    use crate::solve::Known;
+    use crate::solve::conserve::TIMED;
+
+    /// Why a loop around two instructions, half of whose runs skip them, has its answer, where the skid is `given` or not.
+    fn reason(given: Option<f64>) -> String {
+        let model = skipping([1e3, 500.0, 500.0, 1e3, 1e3, 1.0], true, Reporting::default());
+        let flow = vec![0.0, 7.0];
+        let rates = model.rates(&flow).expect("a flow");
+        let timed = Some(flow.clone());
+        let group = Group { functions: vec![0], model, flow, rates, belief: TIMED, timed };
+        let settings = Settings { solver: Solver::Argmin, skid: given, seed: 1, known: Known::default() };
+        solve_all(&[group], &settings, &Silent).1.remove(0).reason
+    }
+
+    #[test]
+    fn the_model_of_skid_is_not_believed_where_nothing_tells_how_long_that_is() {
+        assert_eq!(reason(None), "the samples do not tell how long the skid is");
+        assert_ne!(reason(Some(9.0)), reason(None), "where that is known");
+    }
+}

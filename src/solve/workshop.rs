@@ -211,3 +211,56 @@ fn sampled_instructions(program: &Program, event: &Folded, f: FunctionIx) -> usi
     let blocks = program.functions[f].1.cfg.blocks.iter().map(|b| b.first..b.end);
     blocks.filter(|b| event.any(f, b.clone())).map(|b| b.len()).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::testing::{Bytes, NoStubs};
+    use crate::code::{Told, explore};
+    use crate::progress::Silent;
+    use crate::skid::folded::Counts;
+
+    /// A loop of so many instructions that calls a function of as many, and samples everywhere.
+    fn of(length: usize) -> (Program, Evidence) {
+        // 0: call g; nop …; dec %edi; jne 0; ret — g: nop …; ret
+        let body = vec![0x90; length];
+        let (begin, back) = (0x10 + length as i32, -(length as i32) - 13);
+        let mut code = [&[0xe8][..], &(begin - 5).to_le_bytes(), &body, &[0xff, 0xcf, 0x0f, 0x85]].concat();
+        code.extend(back.to_le_bytes());
+        code.resize(begin as usize - 1, 0x90);
+        code.push(0xc3);
+        code.extend([&body[..], &[0xc3]].concat());
+        let ends = [0..begin as u64, begin as u64..code.len() as u64];
+        let source = Bytes(0, code);
+        let functions: Vec<_> = ends.map(|range| (0, explore(&source, range, &[]))).into();
+        let insts =
+            functions.iter().enumerate().flat_map(|(f, own)| (0..own.1.insts.len()).map(move |i| (f, i)));
+        let weight = insts.map(|at| (at, 100.0)).collect();
+        let program = Program::link(functions, &NoStubs, &Told::default());
+        let event = Folded { weight, period: 10.0, counts: Counts::Instructions, exact: false };
+        (program, Evidence { retired: vec![event], time: None })
+    }
+
+    /// Functions of each group that tells, and of each as it is solved.
+    fn groups(length: usize) -> [Vec<Vec<FunctionIx>>; 2] {
+        let (program, evidence) = of(length);
+        let workshop = Workshop::new(&program, &evidence, Solver::Flow);
+        let told = workshop.groups(Reporting::default(), &Silent);
+        let solved = workshop.enlarged(told.clone(), Reporting::default(), &Silent);
+        [told, solved].map(|groups| groups.into_iter().map(|group| group.functions).collect())
+    }
+
+    #[test]
+    fn code_is_solved_in_larger_groups_than_tell_of_what_all_has_in_common() {
+        assert_eq!(groups(TELLING / 4), [[vec![0, 1]], [vec![0, 1]]]);
+        assert_eq!(groups(TELLING * 3 / 4), [vec![vec![0], vec![1]], vec![vec![0, 1]]]);
+        assert_eq!(groups(LARGEST * 3 / 4), [[vec![0], vec![1]], [vec![0], vec![1]]]);
+    }
+
+    #[test]
+    fn the_more_code_there_is_the_smaller_are_its_groups() {
+        assert_eq!(largest(0), LARGEST);
+        assert!(largest(2 * PRODUCT / LARGEST) < LARGEST);
+        assert_eq!(largest(usize::MAX), TELLING);
+    }
+}
