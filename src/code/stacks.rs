@@ -1,10 +1,11 @@
 //! Stacks that a loop keeps in memory, and the register by which it pushes and pops.
 //!
-//! In: what locations hold ([`super::values`]). Out: for each such register of a loop, by how much each way through it moves the top. What
-//! is pushed is popped, so the ways up go about as far as the ways down, whatever the data: interpreters of stack machines push in
-//! one handler and pop in another, whose waits tell little of how often each runs. A register is taken for the top of a stack if the
-//! loop moves it up and down by constants, stores through it where it moves one way and loads through it where it moves the other;
-//! a cursor that now and then goes back a step does not store what it reads. Ways by which it is set anew may begin another stack.
+//! In: what locations hold ([`super::values`]). Out: for each such register of a loop, by how much each way through it moves the
+//! top. What is pushed is popped, so the ways up go about as far as the ways down, whatever the data: interpreters of stack
+//! machines push in one handler and pop in another, whose waits tell little of how often each runs. A register is taken for the top
+//! of a stack if the loop moves it up and down by constants, stores through it where it moves one way and loads through it where it
+//! moves the other; a cursor that now and then goes back a step does not store what it reads. Ways by which it is set anew may
+//! begin another stack.
 
 use super::cfg::{BlockIx, Edge};
 use super::function::Function;

@@ -1,7 +1,7 @@
 //! What a loop pushes on a stack it pops.
 //!
-//! In: executions, and the stacks of the code ([`Stack`](crate::code::Stack)). Out: how far the ways that push are from those that pop,
-//! in bytes, as residuals. What is on a stack when its loop is entered may be on another when it is left, so that one which is
+//! In: executions, and the stacks of the code ([`Stack`](crate::code::Stack)). Out: how far the ways that push are from those that
+//! pop, in bytes, as residuals. What is on a stack when its loop is entered may be on another when it is left, so that one which is
 //! entered often tells little.
 
 use super::circulation::Rates;

@@ -3,12 +3,13 @@
 //! In: a linked program and its folded samples. Out: per group of connected functions, executions per block with 90 %
 //! credible intervals, and how far they can be trusted. It knows regions and arrays; neither perf nor x86.
 //!
-//! Functions that call each other make groups ([`workshop`]). A group's flow conservation ([`conserve`]) comes first, then the flow that samples and time agree on ([`timed`], from some
-//! searches: [`search`]), which stays where nothing better is to be had; how far its branches may be from what is usual, all groups
-//! say together ([`prior`]). Then the file's skid is found by all groups together ([`pool`]). Where samples tell how long it is each group is sampled under it
-//! ([`gibbs`]), and what does not earn its place is refused ([`gate`]): of the flows found when samples are believed more or less,
-//! the one under which all that was seen is likeliest ([`beliefs`]) is the answer then. Last, intervals are widened by how far a
-//! group's samples may be those of others ([`totals`]). Estimators of others, to compare against, are in [`baseline`] and [`ics`].
+//! Functions that call each other make groups ([`workshop`]). A group's flow conservation ([`conserve`]) comes first, then the flow
+//! that samples and time agree on ([`timed`], from some searches: [`search`]), which stays where nothing better is to be had; how
+//! far its branches may be from what is usual, all groups say together ([`prior`]). Then the file's skid is found by all groups
+//! together ([`pool`]). Where samples tell how long it is each group is sampled under it ([`gibbs`]), and what does not earn its
+//! place is refused ([`gate`]): of the flows found when samples are believed more or less, the one under which all that was seen is
+//! likeliest ([`beliefs`]) is the answer then. Last, intervals are widened by how far a group's samples may be those of others
+//! ([`totals`]). Estimators of others, to compare against, are in [`baseline`] and [`ics`].
 //!
 //! What was tried and refuted, with figures, is in `docs/refuted.md`.
 

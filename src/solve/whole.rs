@@ -24,19 +24,19 @@ use crate::skid::{Model, Skid};
 pub const TRUST: Trust = Trust { dispersion: 4.0, error: 0.1, spread: 0.4, prior: 1.0 };
 /// Groups with fewer samples keep their flow: they tell nothing about skid.
 const LEAST_SAMPLES: f64 = 200.0;
-/// Groups with more free branches keep their flow, with which they tell of skid. Over 19 recordings of libraries the default is .134 off
-/// by block with this, .138 with 150, and takes 55 s instead of 42 on one core.
+/// Groups with more free branches keep their flow, with which they tell of skid. Over 19 recordings of libraries the default is
+/// .134 off by block with this, .138 with 150, and takes 55 s instead of 42 on one core.
 const MOST_FREEDOM: usize = 400;
 
 /// The model of skid is not believed unless nine in ten skids are within so many times as long as the shortest of them: a wider
 /// distribution is hardly narrower than what is thought before anything is seen, and what explains samples by it bends paths. Of 81
-/// recordings (the five, the 44 and the 37, but for what it leaves alone) argmin moves 10 by more than .001 of block distance where the skid is told, by −.0069 on
-/// average, and 18 where it is not, by +.0026; of four libraries where the model was believed, of none of which it was told, all
-/// were worse (by .012 to .045).
+/// recordings (the five, the 44 and the 37, but for what it leaves alone) argmin moves 10 by more than .001 of block distance where
+/// the skid is told, by −.0069 on average, and 18 where it is not, by +.0026; of four libraries where the model was believed, of
+/// none of which it was told, all were worse (by .012 to .045).
 const WIDEST: f64 = 5.0;
 
-/// Addresses are taken to be late after long waits only if that strains time less than so many times as much as the others do: more can
-/// be explained by it. Of 14 recordings of such it does in 11, to .49 to .90, of 84 others in none, to .93 at least.
+/// Addresses are taken to be late after long waits only if that strains time less than so many times as much as the others do: more
+/// can be explained by it. Of 14 recordings of such it does in 11, to .49 to .90, of 84 others in none, to .93 at least.
 const MOST_PATIENT: f64 = 0.9;
 
 /// Finds which address is reported, makes the groups and solves them.
@@ -86,8 +86,8 @@ pub fn share_out(
 /// 1 and 2: block distance of flow and time .0609 → .0575 over 44 recordings, .0692 → .0661 over 28 others, .0272 → .0286
 /// over five programs; the best width for each would be .0502, .0539 and .0265.
 ///
-/// Reports of time move as the places say where they stand, or as the pace does of such as are late only after long waits, of which places
-/// say the one or the other.
+/// Reports of time move as the places say where they stand, or as the pace does of such as are late only after long waits, of which
+/// places say the one or the other.
 fn fitting(
     program: &Program,
     evidence: &Evidence,
