@@ -7,7 +7,7 @@ use super::deconvolve::deconvolve;
 use crate::skid::causes::likely;
 use crate::skid::hold::{Reporting, each_step};
 use crate::skid::kernel::{LANES, Walk};
-use crate::skid::patience::{Due, Patience};
+use crate::skid::patience::{Due, Patience, add};
 use crate::skid::{Rates, Region, Skid};
 
 /// Causes less likely than this share of a report's likeliest are dropped.
@@ -109,13 +109,6 @@ fn weighed(
     }
     both.iter_mut().for_each(|causes| causes.retain(|c| c.1 > 0.0));
     both
-}
-
-fn add(causes: &mut Vec<(usize, f64)>, cause: usize, weight: f64) {
-    match causes.iter_mut().find(|c| c.0 == cause) {
-        Some(known) => known.1 += weight,
-        None => causes.push((cause, weight)),
-    }
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ mod stacks;
 mod state;
 mod stored;
 mod stride;
+mod sum;
 #[cfg(test)]
 pub(crate) mod testing;
 mod through;
@@ -50,3 +51,4 @@ pub use source::Source;
 pub use stacks::Stack;
 pub use stored::stored;
 pub use stride::{Stride, strides};
+pub use sum::Sum;

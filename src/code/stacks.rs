@@ -10,7 +10,7 @@
 use super::cfg::{BlockIx, Edge};
 use super::function::Function;
 use super::induction::Inductions;
-use super::inst::{Effect, Inst, Number, Registers};
+use super::inst::{Inst, Registers};
 use super::loops::LoopIx;
 use super::state::{Form, Location, Unknown};
 
@@ -27,40 +27,30 @@ pub struct Stack {
 
 /// The stacks of `function`, of its outermost loops that have them.
 pub(super) fn stacks(function: &Function) -> Vec<Stack> {
-    let tops: Vec<u8> = (0..16).filter(|&register| may_be_top(function, register)).collect();
+    let tops = may_be_tops(function);
     if tops.is_empty() {
         return Vec::new();
     }
     let Some(inductions) = Inductions::of(function) else { return Vec::new() };
-    tops.into_iter().flat_map(|register| of(&inductions, Location::Register(register))).collect()
+    tops.numbers().flat_map(|register| of(&inductions, Location::Register(register as u8))).collect()
 }
 
-/// Whether instructions in loops move `register` up and down, store through it and load through it.
-fn may_be_top(function: &Function, register: u8) -> bool {
-    let own = || function.insts.iter().enumerate().filter(|(ix, _)| function.repeats(*ix)).map(|at| at.1);
-    let moves = |up: bool| own().any(|inst| moved(inst, register).is_some_and(|by| (by > 0) == up));
-    let through = |inst: &&Inst| inst.memory.is_some_and(|address| address.base == Some(register));
-    let stores = || own().filter(through).any(|inst| inst.stores);
-    let loads = || own().filter(through).any(|inst| inst.loads);
-    register != Registers::STACK_POINTER && moves(true) && moves(false) && stores() && loads()
-}
-
-/// By how much `inst` moves what `register` holds, in it or in another register; `None` if it does not.
-fn moved(inst: &Inst, register: u8) -> Option<i64> {
-    let by = match inst.effect {
-        Effect::Add { to: Number::Register(to), from: Number::Constant(by), minus } if to == register => {
-            if minus {
-                by.wrapping_neg()
-            } else {
-                by
-            }
+/// Registers that instructions in loops move up and down, store through and load through.
+fn may_be_tops(function: &Function) -> Registers {
+    let Function { cfg, loops, insts, .. } = function;
+    let [mut up, mut down, mut stored, mut loaded] = [Registers::default(); 4];
+    let looped = cfg.blocks.iter().enumerate().filter(|(b, _)| loops.of(*b).is_some());
+    for inst in looped.flat_map(|(_, block)| &insts[block.first..block.end]) {
+        if let Some(sum) = inst.sum().filter(|sum| sum.added != 0) {
+            let way = if sum.added > 0 { &mut up } else { &mut down };
+            *way = way.or(Registers::general(sum.from));
         }
-        Effect::Lea { .. } => {
-            inst.memory.filter(|a| a.base == Some(register) && a.index.is_none() && !a.opaque)?.disp
-        }
-        _ => return None,
-    };
-    (by != 0).then_some(by)
+        let through =
+            inst.memory.and_then(|address| address.base).map(Registers::general).unwrap_or_default();
+        stored = if inst.stores { stored.or(through) } else { stored };
+        loaded = if inst.loads { loaded.or(through) } else { loaded };
+    }
+    up.and(down).and(stored).and(loaded).without(Registers::STACK)
 }
 
 /// The stacks whose top is in `top`.

@@ -9,8 +9,9 @@ use super::pace::Paces;
 use super::patience::Due;
 use super::region::Region;
 use super::schedule::{Schedule, approach};
-use super::shares::Shared;
+use super::shares::{self, Shared};
 use super::turns::{self, Usual};
+use super::{levels, recursions};
 
 /// Share of samples that may stand anywhere: stray addresses must not make a good path impossible.
 const STRAY: f64 = 0.005;
@@ -127,6 +128,15 @@ impl Model {
     /// What is known of branches before anything is weighed.
     pub fn usual(&self) -> Usual {
         turns::usual(&self.region, &self.events[0])
+    }
+
+    /// How far `rates` are from what calls, stacks and callers tie together, as residuals, where `period` is that of a sample of
+    /// executions.
+    pub fn ties(&self, rates: &Rates, period: f64) -> Vec<f64> {
+        let mut residuals = recursions::residuals(&self.region, rates, period);
+        residuals.extend(levels::residuals(&self.region, rates, period));
+        residuals.extend(shares::residuals(&self.region, rates, &self.shared));
+        residuals
     }
 
     /// Executions and walk at parameters `z`; `None` where they admit no flow.

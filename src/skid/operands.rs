@@ -1,6 +1,6 @@
 //! What an instruction waits for, and what waits for it.
 
-use crate::code::{Address, Effect, Inst, Kind, Number, Registers};
+use crate::code::{Address, Inst, Kind, Registers, Sum};
 
 /// Values that pass from one instruction to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,17 +15,6 @@ pub struct Operands {
     pub sum: Option<Sum>,
 }
 
-/// `to ← from + added`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sum {
-    /// General register written.
-    pub to: u8,
-    /// General register read.
-    pub from: u8,
-    /// Constant.
-    pub added: i64,
-}
-
 const STACK: u8 = Registers::STACK_POINTER;
 
 impl Operands {
@@ -33,7 +22,7 @@ impl Operands {
     /// they decode; nor does an exclusive or of a register with itself for its value.
     pub fn of(inst: &Inst) -> Operands {
         let mut operands =
-            Operands { reads: inst.reads, writes: inst.writes, memory: inst.memory, sum: sum(inst) };
+            Operands { reads: inst.reads, writes: inst.writes, memory: inst.memory, sum: inst.sum() };
         let on_stack = |disp| Some(Address { base: Some(STACK), disp, ..Address::default() });
         match (&*inst.mnemonic, inst.memory) {
             ("push", None) => operands.memory = on_stack(-i64::from(inst.word)),
@@ -51,25 +40,6 @@ impl Operands {
             operands.reads = reads.without(values(writes));
         }
         operands
-    }
-}
-
-/// The register that `inst` leaves as another one plus a constant.
-fn sum(inst: &Inst) -> Option<Sum> {
-    let stack = |added| Some(Sum { to: STACK, from: STACK, added });
-    match (&*inst.mnemonic, inst.effect, inst.memory) {
-        ("push", ..) => stack(-i64::from(inst.word)),
-        ("pop", ..) => stack(i64::from(inst.word)),
-        ("mov" | "movsxd", Effect::Copy { to: Number::Register(to), from: Number::Register(from) }, _) => {
-            Some(Sum { to, from, added: 0 })
-        }
-        (_, Effect::Add { to: Number::Register(to), from: Number::Constant(by), minus }, _) => {
-            Some(Sum { to, from: to, added: if minus { by.wrapping_neg() } else { by } })
-        }
-        (_, Effect::Lea { to }, Some(Address { base: Some(from), index: None, disp, opaque: false })) => {
-            Some(Sum { to, from, added: disp })
-        }
-        _ => None,
     }
 }
 

@@ -159,11 +159,7 @@ impl Patience {
         let own = self.leaders.iter().zip(&shares.own);
         let mut causes: Vec<Vec<(usize, f64)>> = own.map(|(&leader, &share)| vec![(leader, share)]).collect();
         for (way, late) in self.ways.iter().zip(&shares.late).filter(|(_, late)| **late > 0.0) {
-            let likely = late / self.reported[way.to];
-            match causes[way.to].iter_mut().find(|cause| cause.0 == way.waited) {
-                Some(known) => known.1 += likely,
-                None => causes[way.to].push((way.waited, likely)),
-            }
+            add(&mut causes[way.to], way.waited, late / self.reported[way.to]);
         }
         causes
     }
@@ -215,6 +211,14 @@ impl Patience {
 
 fn runs(region: &Region, rates: &Rates, i: usize) -> f64 {
     rates.blocks[region.nodes[i].block].max(1e-9)
+}
+
+/// Makes a `cause` so much likelier among `causes`.
+pub fn add(causes: &mut Vec<(usize, f64)>, cause: usize, weight: f64) {
+    match causes.iter_mut().find(|known| known.0 == cause) {
+        Some(known) => known.1 += weight,
+        None => causes.push((cause, weight)),
+    }
 }
 
 #[cfg(test)]

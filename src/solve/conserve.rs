@@ -21,7 +21,7 @@ use crate::skid::around::Around;
 use crate::skid::hold::Reported;
 use crate::skid::nests::Nests;
 use crate::skid::region::LEAVES_LOOP;
-use crate::skid::{Circulation, Model, Rates, levels, recursions, shares, timing};
+use crate::skid::{Circulation, Model, Rates, timing};
 
 /// How much is believed of what.
 #[derive(Clone, Copy, Debug)]
@@ -206,9 +206,7 @@ impl Conservation<'_> {
             residuals.push(settled(rates.blocks[b] * block.nodes.len() as f64) - settled(self.blocks[b]));
         }
         residuals.extend(self.nests.residuals(region, &rates, 1.0));
-        residuals.extend(recursions::residuals(region, &rates, 1.0));
-        residuals.extend(levels::residuals(region, &rates, 1.0));
-        residuals.extend(shares::residuals(region, &rates, &self.model.shared));
+        residuals.extend(self.model.ties(&rates, 1.0));
         if let Some(waits) = &self.waits {
             let rates = self.events(rates);
             residuals.extend(timing(&rates, &waits.waited(region, &rates)));

@@ -10,7 +10,6 @@ use super::energy::{Energy, value};
 use super::group::Group;
 use super::levenberg::{Effort, Mode, descend};
 use super::posterior::{Posterior, Trust};
-use super::whole::may_bend;
 use crate::progress::{Progress, Stage, each};
 use crate::skid::Skid;
 use crate::skid::calibration::Spread;
@@ -68,7 +67,7 @@ pub fn pool(
     for round in 0..ROUNDS {
         if round > 0 {
             let search = |(group, z): (&&Group, &Vec<f64>)| {
-                if !may_bend(group) {
+                if !group.bends() {
                     return z.clone();
                 }
                 let posterior = Posterior::new(&group.model, group.start(), skid.clone(), held);

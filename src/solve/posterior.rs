@@ -9,7 +9,7 @@ use super::energy::{Change, Energy, Near};
 use crate::skid::likelihood::{Observation, Prediction};
 use crate::skid::nests::Nests;
 use crate::skid::region::Region;
-use crate::skid::{Circulation, Model, Rates, Skid, levels, recursions, shares};
+use crate::skid::{Circulation, Model, Rates, Skid};
 
 /// How strongly each kind of evidence speaks.
 #[derive(Clone, Copy, Debug)]
@@ -91,9 +91,7 @@ impl<'a> Posterior<'a> {
         }
         let period = self.model.events[0].period;
         residuals.extend(self.nests.residuals(region, &prediction.rates, period));
-        residuals.extend(recursions::residuals(region, &prediction.rates, period));
-        residuals.extend(levels::residuals(region, &prediction.rates, period));
-        residuals.extend(shares::residuals(region, &prediction.rates, &self.model.shared));
+        residuals.extend(self.model.ties(&prediction.rates, period));
         for (k, (z, centre)) in z.iter().zip(self.centre).enumerate() {
             residuals.push((z - centre) / self.deviations[k]);
         }

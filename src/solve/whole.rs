@@ -24,10 +24,6 @@ use crate::skid::{Model, Skid};
 pub const TRUST: Trust = Trust { dispersion: 4.0, error: 0.1, spread: 0.4, prior: 1.0 };
 /// Groups with fewer samples keep their flow: they tell nothing about skid.
 const LEAST_SAMPLES: f64 = 200.0;
-/// Groups with more free branches keep their flow, with which they tell of skid. Over 19 recordings of libraries the default is
-/// .134 off by block with this, .138 with 150, and takes 55 s instead of 42 on one core.
-const MOST_FREEDOM: usize = 400;
-
 /// The model of skid is not believed unless nine in ten skids are within so many times as long as the shortest of them: a wider
 /// distribution is hardly narrower than what is thought before anything is seen, and what explains samples by it bends paths. Of the
 /// five, the 44 and the 37 argmin moves 10 by more than .001 of block distance where the skid is told, by −.0069 on average, and 18
@@ -96,12 +92,11 @@ fn fitting(
     progress: &dyn Progress,
 ) -> (Reporting, Vec<Group>) {
     let workshop = Workshop::new(program, evidence, solver);
-    let under = |reporting| (reporting, workshop.groups(reporting, progress));
-    let first = under(seems.reporting);
-    if first.1.iter().all(|group| group.timed.is_none()) {
-        return (first.0, workshop.enlarged(first.1, first.0, progress));
+    if !workshop.times() {
+        return (seems.reporting, workshop.enlarged(Vec::new(), seems.reporting, progress));
     }
-    let (reporting, groups) = least_strained(first, seems.others().into_iter().map(under));
+    let under = |reporting| (reporting, workshop.groups(reporting, progress));
+    let (reporting, groups) = least_strained(under(seems.reporting), seems.others().into_iter().map(under));
     let tells = of_core(&groups);
     let on = |shape| {
         let anew = |(ix, group): (usize, &Group)| group.clone().on(shape, tells.contains(&ix));
@@ -181,13 +176,8 @@ pub fn tells_of_skid(model: &Model) -> bool {
     samples(model) >= LEAST_SAMPLES
 }
 
-/// Whether its flow is sought under the model of skid too.
-pub fn may_bend(group: &Group) -> bool {
-    group.model.region.freedom() <= MOST_FREEDOM
-}
-
 fn worth(group: &Group, settings: &Settings) -> bool {
-    settings.solver.models_skid() && tells_of_skid(&group.model) && may_bend(group)
+    settings.solver.models_skid() && tells_of_skid(&group.model) && group.bends()
 }
 
 /// The answer for a group that the model of skid is not tried on, be it that it was not `told` how long the skid is.

@@ -52,6 +52,10 @@ pub struct Workshop<'a> {
     retired: Vec<Folded>,
     time: Option<&'a Folded>,
     scope: Scope,
+    /// Weight of all samples of the first of these.
+    total: f64,
+    /// Instructions in sampled blocks of each function.
+    sizes: Vec<usize>,
     solver: Solver,
 }
 
@@ -68,11 +72,20 @@ impl<'a> Workshop<'a> {
     /// Groups will be as `solver` wants them.
     pub fn new(program: &'a Program, evidence: &'a Evidence, solver: Solver) -> Workshop<'a> {
         let time = evidence.time.as_ref();
-        let (retired, scope) = match evidence.retired.is_empty() {
+        let (retired, scope): (Vec<Folded>, _) = match evidence.retired.is_empty() {
             true => (time.into_iter().cloned().collect(), Scope::Sampled),
             false => (evidence.retired.clone(), Scope::Noticeable),
         };
-        Workshop { program, classes: Classes::of(program), retired, time, scope, solver }
+        let total = retired.first().map_or(0.0, |event| event.weight.values().sum());
+        let functions = 0..program.functions.len();
+        let sampled = |event| functions.map(|f| sampled_instructions(program, event, f)).collect();
+        let sizes = retired.first().map_or_else(Vec::new, sampled);
+        Workshop { program, classes: Classes::of(program), retired, time, scope, total, sizes, solver }
+    }
+
+    /// Whether groups have a flow that samples and time agree on.
+    pub fn times(&self) -> bool {
+        self.time.is_some() && self.solver.uses_time()
     }
 
     /// All groups with samples of the first event that tells how often code ran, no larger than tells what all code of the file has
@@ -87,7 +100,7 @@ impl<'a> Workshop<'a> {
     pub fn enlarged(&self, known: Vec<Group>, reporting: Reporting, progress: &dyn Progress) -> Vec<Group> {
         let mut known: BTreeMap<Vec<FunctionIx>, Group> =
             known.into_iter().map(|group| (group.functions.clone(), group)).collect();
-        let parts = self.parts(largest(self.size())).into_iter();
+        let parts = self.parts(largest(self.sizes.iter().sum())).into_iter();
         let parts: Vec<_> = parts.map(|functions| (known.remove(&functions), functions)).collect();
         let group =
             |(known, functions): (Option<Group>, _)| known.or_else(|| self.group(functions, reporting));
@@ -98,21 +111,13 @@ impl<'a> Workshop<'a> {
     /// Functions that are solved together, in groups of no more than `most` instructions in sampled blocks.
     fn parts(&self, most: usize) -> Vec<Vec<FunctionIx>> {
         let Some(first) = self.retired.first() else { return Vec::new() };
-        let total: f64 = first.weight.values().sum();
-        let load = |f: FunctionIx| first.within(f) / total.max(f64::MIN_POSITIVE);
+        let load = |f: FunctionIx| first.within(f) / self.total.max(f64::MIN_POSITIVE);
         let enough = match self.scope {
             Scope::Sampled => f64::MIN_POSITIVE,
             Scope::Noticeable => LEAST_SAMPLES * first.period,
         };
         let sampled = |g: &Vec<FunctionIx>| g.iter().map(|&f| first.within(f)).sum::<f64>() >= enough;
-        let size = |f: FunctionIx| sampled_instructions(self.program, first, f);
-        assemble::groups(self.program, &load, &size, most).into_iter().filter(sampled).collect()
-    }
-
-    /// Instructions in sampled blocks.
-    fn size(&self) -> usize {
-        let Some(first) = self.retired.first() else { return 0 };
-        (0..self.program.functions.len()).map(|f| sampled_instructions(self.program, first, f)).sum()
+        assemble::groups(self.program, &load, &|f| self.sizes[f], most).into_iter().filter(sampled).collect()
     }
 
     /// The group of `functions`, with its flow, from which a search for what time and samples agree on begins, if there is to be
@@ -121,7 +126,7 @@ impl<'a> Workshop<'a> {
         let (first, mut alone) = (self.retired.first()?, Alone::default());
         let sampled = functions.iter().filter(|&&f| first.within(f) > 0.0);
         sampled.for_each(|&f| self.look_at(f, reporting, &mut alone));
-        let least = self.scope.least(first.weight.values().sum(), first.period);
+        let least = self.scope.least(self.total, first.period);
         let hot = hot(self.program, &functions, &alone.weight, least);
         let model = self.model(&functions, reporting, &|f, b| hot.contains(&(f, b)));
         if model.region.nodes.is_empty() {
@@ -130,8 +135,7 @@ impl<'a> Workshop<'a> {
         let flow = self.conserve(&model, &alone.logits(&model.region))?;
         let rates = model.rates(&flow)?;
         let mut group = Group { functions, model, flow, rates, belief: TIMED, timed: None };
-        let wanted = group.model.time.is_some() && self.solver.uses_time();
-        group.timed = wanted.then(|| group.beginning());
+        group.timed = self.times().then(|| group.beginning());
         Some(group)
     }
 
