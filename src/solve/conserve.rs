@@ -226,6 +226,12 @@ impl Energy for Conservation<'_> {
         Some(self.residuals_of(z, rates, |rates, waited| self.model.timing(rates, waited)))
     }
 
+    fn prior(&self, z: &[f64]) -> Vec<f64> {
+        let (branches, roots) = z.split_at(self.model.region.freedom());
+        let deviations = self.deviations(branches).chain(roots.iter().map(|_| ROOT_PRIOR));
+        deviations.map(|deviation| deviation.powi(-2)).collect()
+    }
+
     fn around<'a>(&'a self, z: &'a [f64]) -> Near<'a> {
         let around = self.circulation.around(&self.model.region, z);
         let near = self.near(&around);
@@ -244,7 +250,10 @@ impl Energy for Conservation<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::levenberg::precision;
     use super::*;
+    use crate::skid::hold::Reporting;
+    use crate::skid::testing::skipping;
 
     #[test]
     fn ways_of_a_switch_are_free_of_what_was_usual() {
@@ -254,6 +263,19 @@ mod tests {
             FLOW.deviation(3.0, 0.0, 2),
             "where the prior is wide anyway"
         );
+    }
+
+    #[test]
+    fn the_prior_is_what_each_branch_has_by_itself() {
+        let model = skipping([9.0, 5.0, 5.0, 9.0, 9.0, 1.0], false, Reporting::default());
+        // away from what is usual, where the prior has a kink
+        let z = [0.5, 1.0];
+        let fit = Conservation::at(&model, &z, TIMED);
+        let (prior, precision) = (fit.prior(&z), precision(&fit, &z).expect("a flow"));
+        assert_eq!(prior.len(), z.len());
+        for (k, own) in prior.iter().enumerate() {
+            assert!(*own > 0.0 && precision[k][k] >= own - 1e-9, "{own} of {}", precision[k][k]);
+        }
     }
 
     #[test]

@@ -10,6 +10,12 @@ pub trait Energy: Sync {
     /// Residuals at `z`, always as many; `None` where the parameters mean nothing.
     fn residuals(&self, z: &[f64]) -> Option<Vec<f64>>;
 
+    /// Precision at `z` that each parameter has from what was known before anything was seen, by residuals of its own; zeros where the
+    /// energy does not tell that from what was seen.
+    fn prior(&self, z: &[f64]) -> Vec<f64> {
+        vec![0.0; z.len()]
+    }
+
     /// Half the sum of the squared residuals at `z`; infinite where the parameters mean nothing.
     fn height(&self, z: &[f64]) -> f64 {
         self.residuals(z).map_or(f64::INFINITY, |residuals| value(&residuals))

@@ -10,25 +10,43 @@ use super::linear::{cholesky, solve, solve_upper};
 
 /// The Gaussian around a mode.
 pub struct Gaussian {
-    /// Lower triangle *L* of its precision *L Lᵀ*.
+    precision: Vec<Vec<f64>>,
+    /// What of the diagonal was known before anything was seen.
+    prior: Vec<f64>,
+    /// Lower triangle *L* of the precision *L Lᵀ*.
     lower: Vec<Vec<f64>>,
 }
 
 impl Gaussian {
     /// As the curvature of `energy` at `z` suggests; `None` where it gives none.
     pub fn at(energy: &dyn Energy, z: &[f64]) -> Option<Gaussian> {
-        Some(Gaussian { lower: cholesky(&precision(energy, z)?)? })
+        let precision = precision(energy, z)?;
+        let lower = cholesky(&precision)?;
+        Some(Gaussian { precision, prior: energy.prior(z), lower })
     }
 
-    /// `count` draws around `z`, with the variance times `inflation`.
-    pub fn draws(&self, z: &[f64], inflation: f64, count: usize, seed: u64) -> Vec<Vec<f64>> {
+    /// `count` draws around `z`, as if what was seen had so many times the variance that the energy gives it; what was known before
+    /// stays as sure as it was. None if that is no Gaussian.
+    pub fn draws(&self, z: &[f64], times: f64, count: usize, seed: u64) -> Vec<Vec<f64>> {
+        let Some(lower) = cholesky(&self.doubted(times)) else { return Vec::new() };
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let scale = inflation.max(0.0).sqrt();
         let one = |_| {
-            let noise: Vec<f64> = z.iter().map(|_| scale * normal(&mut rng)).collect();
-            z.iter().zip(solve_upper(&self.lower, &noise)).map(|(z, n)| z + n).collect()
+            let noise: Vec<f64> = z.iter().map(|_| normal(&mut rng)).collect();
+            z.iter().zip(solve_upper(&lower, &noise)).map(|(z, n)| z + n).collect()
         };
         (0..count).map(one).collect()
+    }
+
+    /// The precision where what was seen has so many times the variance.
+    fn doubted(&self, times: f64) -> Vec<Vec<f64>> {
+        let mut doubted = self.precision.clone();
+        doubted.iter_mut().flatten().for_each(|entry| *entry /= times);
+        for (k, prior) in self.prior.iter().enumerate() {
+            // a prior may have a kink at the mode, with less on the side where the curvature was taken
+            let prior = prior.min(self.precision[k][k]);
+            doubted[k][k] += prior - prior / times;
+        }
+        doubted
     }
 
     /// Variance of each of the first `count` parameters.
@@ -52,6 +70,29 @@ mod tests {
         fn residuals(&self, z: &[f64]) -> Option<Vec<f64>> {
             Some(vec![(z[0] - 1.0) / 2.0 - z[1], z[1]])
         }
+    }
+
+    /// A parameter that was seen once, with a variance of 1, and another that was not; both had a variance of 1 before.
+    struct Seen;
+    impl Energy for Seen {
+        fn residuals(&self, z: &[f64]) -> Option<Vec<f64>> {
+            Some(vec![z[0], z[0], z[1]])
+        }
+
+        fn prior(&self, _: &[f64]) -> Vec<f64> {
+            vec![1.0; 2]
+        }
+    }
+
+    #[test]
+    fn what_was_known_before_is_not_doubted() {
+        let gaussian = Gaussian::at(&Seen, &[0.0, 0.0]).expect("a curvature");
+        let variances = gaussian.variances(2);
+        assert!((variances[0] - 0.5).abs() < 1e-9 && (variances[1] - 1.0).abs() < 1e-9, "{variances:?}");
+        let draws = gaussian.draws(&[0.0, 0.0], 4.0, 4000, 3);
+        let variance = |k: usize| draws.iter().map(|z| z[k] * z[k]).sum::<f64>() / draws.len() as f64;
+        assert!((variance(0) - 0.8).abs() < 0.08, "1 / (1 + 1/4), not {}", variance(0));
+        assert!((variance(1) - 1.0).abs() < 0.1, "{}", variance(1));
     }
 
     #[test]
