@@ -54,6 +54,7 @@ fn style(stage: Stage) -> ProgressStyle {
         Stage::Flow => ("balancing", "{pos}/{len} regions"),
         Stage::Learn => ("learning", "{pos}/{len} regions"),
         Stage::Solve => ("solving", "{pos}/{len} regions"),
+        Stage::Plan => ("planning", "{pos}/{len} regions"),
         Stage::Write => ("writing", "{share}"),
     };
     ProgressStyle::with_template(&format!("{verb:>9} {{bar:40}} {amount} {{eta}}"))
@@ -84,7 +85,9 @@ mod tests {
 
     #[test]
     fn every_stage_has_a_valid_template() {
-        for stage in [Stage::Read, Stage::Decode, Stage::Flow, Stage::Learn, Stage::Solve, Stage::Write] {
+        for stage in
+            [Stage::Read, Stage::Decode, Stage::Flow, Stage::Learn, Stage::Solve, Stage::Plan, Stage::Write]
+        {
             let (bar, state) = (ProgressBar::hidden(), style(stage));
             bar.set_style(state);
             bar.tick();

@@ -15,6 +15,8 @@ pub enum Stage {
     Learn,
     /// Solving regions of hot code: regions.
     Solve,
+    /// Finding where samples go: regions.
+    Plan,
     /// Writing the corrected recording: bytes of the input's data section.
     Write,
 }

@@ -29,10 +29,14 @@ pub fn balance(rows: &mut [Vec<(usize, f64)>], weights: &[f64], wanted: &[f64]) 
 }
 
 /// What each cause gets of rows that have `weights` to share out.
-pub fn totals(rows: &[Vec<(usize, f64)>], weights: impl Iterator<Item = f64>, causes: usize) -> Vec<f64> {
+pub fn totals(
+    rows: &[impl AsRef<[(usize, f64)]>],
+    weights: impl Iterator<Item = f64>,
+    causes: usize,
+) -> Vec<f64> {
     let mut totals = vec![0.0; causes];
     for (row, weight) in rows.iter().zip(weights) {
-        row.iter().for_each(|&(cause, share)| totals[cause] += share * weight);
+        row.as_ref().iter().for_each(|&(cause, share)| totals[cause] += share * weight);
     }
     totals
 }

@@ -18,9 +18,9 @@ pub use balance::balance;
 pub use couple::{Late, by_overflow, by_waiting};
 pub use deconvolve::deconvolve;
 pub use occur::{Occurrence, by_occurrence};
-pub use plan::{Dealer, Move, Plan, Row, Share};
+pub use plan::{Dealer, Move, Plan, Row, Share, Ways};
 pub use quota::quotas;
-pub use route::{Frames, Route};
+pub use route::{Calls, Frames, Route};
 pub use suspicion::suspicion;
 
 /// For each node reported, its possible causes (node, joint weight), by node.

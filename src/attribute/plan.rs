@@ -1,6 +1,6 @@
 //! Where the samples of each cell go, and the hand that deals them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -50,39 +50,58 @@ pub struct Plan {
 
 impl Plan {
     /// Plans `rows`. `coupling` has the possible causes of each report; `wanted` the totals per node that are aimed at, or
-    /// none; `route` says how a row's samples get to a node, if they can.
-    pub fn make(
-        rows: &[Row],
-        coupling: &Coupling,
-        wanted: Option<&[f64]>,
-        route: impl Fn(&Row, usize) -> Option<Route>,
-    ) -> Plan {
-        let mut routes: Vec<BTreeMap<usize, Route>> = Vec::with_capacity(rows.len());
-        let mut shares: Vec<Vec<(usize, f64)>> = Vec::with_capacity(rows.len());
-        for row in rows {
-            let possible: BTreeMap<usize, Route> = coupling[row.node]
-                .iter()
-                .filter_map(|&(cause, _)| Some((cause, route(row, cause)?)))
-                .collect();
-            shares.push(coupling[row.node].iter().filter(|c| possible.contains_key(&c.0)).copied().collect());
-            routes.push(possible);
-        }
-        let weights: Vec<f64> = rows.iter().map(|r| r.weight).collect();
+    /// none; `ways` says how a row's samples get to a node, if they can.
+    pub fn make(rows: &[Row], coupling: &Coupling, wanted: Option<&[f64]>, ways: &mut impl Ways) -> Plan {
+        let mut kinds = Kinds::of(rows, coupling, ways);
+        balance(&mut kinds.shares, &kinds.weights, wanted.unwrap_or_default());
+        let shares: Vec<&[(usize, f64)]> = kinds.of.iter().map(|&kind| &*kinds.shares[kind]).collect();
         let samples: Vec<u64> = rows.iter().map(|r| r.samples).collect();
-        match wanted {
-            Some(wanted) => balance(&mut shares, &weights, wanted),
-            None => balance(&mut shares, &weights, &[]),
-        }
         let mut plan = Plan::default();
-        for ((row, quota), routes) in rows.iter().zip(quotas(&shares, &samples, coupling.len())).zip(&routes)
-        {
+        for (row, quota) in rows.iter().zip(quotas(&shares, &samples, coupling.len())) {
             let share = |(node, samples): (usize, u64)| {
-                let route = routes.get(&node).cloned().unwrap_or_default();
+                let route = ways.to(row, node).cloned().unwrap_or_default();
                 Share { to: Move { node, route }, samples }
             };
             plan.cells.insert(row.cell, quota.into_iter().map(share).collect());
         }
         plan
+    }
+}
+
+/// How samples get elsewhere.
+pub trait Ways {
+    /// What becomes of the callchains of a `row` on the way to `node`; `None` if no way leads there.
+    fn to(&mut self, row: &Row, node: usize) -> Option<&Route>;
+}
+
+/// Rows that are reported at the same node and may have the same causes, of which each gets the same share of all of them.
+#[derive(Default)]
+struct Kinds {
+    /// By row, its kind.
+    of: Vec<usize>,
+    /// By kind, the causes that there is a way to.
+    shares: Vec<Vec<(usize, f64)>>,
+    /// By kind, the weight of its rows.
+    weights: Vec<f64>,
+}
+
+impl Kinds {
+    fn of(rows: &[Row], coupling: &Coupling, ways: &mut impl Ways) -> Kinds {
+        let mut kinds = Kinds::default();
+        let mut numbers: HashMap<(usize, Vec<bool>), usize> = HashMap::new();
+        for row in rows {
+            let causes = &coupling[row.node];
+            let open: Vec<bool> = causes.iter().map(|&(cause, _)| ways.to(row, cause).is_some()).collect();
+            let kind = *numbers.entry((row.node, open)).or_insert_with_key(|(_, open)| {
+                let reached = causes.iter().zip(open).filter(|(_, open)| **open).map(|(cause, _)| *cause);
+                kinds.shares.push(reached.collect());
+                kinds.weights.push(0.0);
+                kinds.weights.len() - 1
+            });
+            kinds.weights[kind] += row.weight;
+            kinds.of.push(kind);
+        }
+        kinds
     }
 }
 
@@ -135,14 +154,27 @@ mod tests {
         assert_eq!(dealt, [3, 0, 5]);
     }
 
+    /// From cells with odd numbers ways lead everywhere, from even ones to node 1 only.
+    struct Odd(Route);
+    impl Ways for Odd {
+        fn to(&mut self, row: &Row, node: usize) -> Option<&Route> {
+            (row.cell % 2 == 1 || node == 1).then_some(&self.0)
+        }
+    }
+
     #[test]
     fn a_plan_keeps_to_the_ways_there_are() {
-        let rows = [Row { cell: 9, node: 1, samples: 10, weight: 10.0 }];
+        let rows = [8, 9, 10, 11].map(|cell| Row { cell, node: 1, samples: 10, weight: 10.0 });
         let coupling: Coupling = vec![vec![], vec![(0, 0.5), (1, 0.5)]];
-        let plan = Plan::make(&rows, &coupling, Some(&[1.0, 1.0]), |_, to| {
-            (to == 1).then(|| Route { drop: 1, returns: vec![] })
-        });
-        assert_eq!(plan.cells[&9].len(), 1);
-        assert_eq!((plan.cells[&9][0].to.node, plan.cells[&9][0].samples), (1, 10));
+        let stay = Route { drop: 1, returns: vec![] };
+        let plan = Plan::make(&rows, &coupling, Some(&[1.0, 3.0]), &mut Odd(stay.clone()));
+        let share = |node, samples| Share { to: Move { node, route: stay.clone() }, samples };
+        for bound in [8, 10] {
+            assert_eq!(plan.cells[&bound], [share(1, 10)]);
+        }
+        // a quarter of all 40 is theirs to give, half of their own
+        for free in [9, 11] {
+            assert_eq!(plan.cells[&free], [share(0, 5), share(1, 5)]);
+        }
     }
 }

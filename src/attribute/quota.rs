@@ -4,14 +4,14 @@ use super::balance::totals;
 
 /// Turns each row's shares (cause, share; sums to 1) of its `samples` into whole numbers that sum to `samples`. Each cause is
 /// first told its whole number over all rows; what rounding takes from it in one row it gets back in a later one.
-pub fn quotas(rows: &[Vec<(usize, f64)>], samples: &[u64], causes: usize) -> Vec<Vec<(usize, u64)>> {
+pub fn quotas(rows: &[impl AsRef<[(usize, f64)]>], samples: &[u64], causes: usize) -> Vec<Vec<(usize, u64)>> {
     let mut owed = rounding(&totals(rows, samples.iter().map(|&n| n as f64), causes));
     let mut order: Vec<usize> = (0..rows.len()).collect();
     // small rows first: the large ones have room to settle the debts
     order.sort_by_key(|&r| (samples[r], r));
     let mut quotas = vec![Vec::new(); rows.len()];
     for r in order {
-        quotas[r] = round(&rows[r], samples[r], &mut owed);
+        quotas[r] = round(rows[r].as_ref(), samples[r], &mut owed);
     }
     quotas
 }
@@ -36,10 +36,14 @@ fn round(row: &[(usize, f64)], samples: u64, owed: &mut [f64]) -> Vec<(usize, u6
     let placed: u64 = counts.iter().sum();
     let mut by_claim: Vec<usize> = (0..row.len()).collect();
     let claim = |k: usize| ideal[k].fract() + owed[row[k].0];
-    by_claim.sort_by(|&a, &b| claim(b).total_cmp(&claim(a)).then(a.cmp(&b)));
+    let left = samples.saturating_sub(placed) as usize;
+    if left < by_claim.len() {
+        // whichever of those with the largest claims comes first
+        by_claim.select_nth_unstable_by(left, |&a, &b| claim(b).total_cmp(&claim(a)).then(a.cmp(&b)));
+    }
     if let Some(len) = std::num::NonZero::new(by_claim.len()) {
-        for n in 0..samples.saturating_sub(placed) {
-            counts[by_claim[n as usize % len]] += 1;
+        for n in 0..left {
+            counts[by_claim[n % len]] += 1;
         }
     }
     for (k, &(cause, _)) in row.iter().enumerate() {

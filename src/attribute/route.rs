@@ -1,6 +1,8 @@
 //! How a callchain changes when its sample moves to another function.
 
-use crate::code::{FunctionIx, Place, Program};
+use std::collections::HashMap;
+
+use crate::code::{CallSite, FunctionIx, Place, Program};
 
 /// A change of a callchain's innermost entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,8 +50,8 @@ impl Frames {
 
     /// The change that makes `to` the innermost function: back into a caller, into something that a caller calls, or into
     /// what that calls; the one that keeps most of the chain. Where nothing is known of callers nothing of them need change.
-    /// `None` if no known calls lead there.
-    pub fn route(&self, program: &Program, to: FunctionIx) -> Option<Route> {
+    /// `None` if no known `calls` lead there.
+    pub fn route(&self, calls: &mut Calls<'_>, to: FunctionIx) -> Option<Route> {
         if self.alone {
             return Some(Route { drop: 1, returns: Vec::new() });
         }
@@ -57,25 +59,54 @@ impl Frames {
             if function == to {
                 return Some(Route { drop, returns: Vec::new() });
             }
-            if let Some(site) = call(program, function, to) {
-                return Some(Route { drop, returns: vec![program.behind(site)] });
+            if let Some(behind) = calls.direct(function, to) {
+                return Some(Route { drop, returns: vec![behind] });
             }
         }
-        self.list.iter().find_map(|&(function, drop)| {
-            let through = |outer: &&crate::code::CallSite| {
-                outer.targets.iter().find_map(|t| call(program, t.function, to))
-            };
-            let outer =
-                program.calls_in(function).iter().find(|s| program.pushes(s) && through(s).is_some())?;
-            let inner = through(&outer)?;
-            Some(Route { drop, returns: vec![program.behind(inner), program.behind(outer)] })
-        })
+        let through = |&(function, drop): &(FunctionIx, usize)| {
+            Some(Route { drop, returns: calls.through(function, to)?.to_vec() })
+        };
+        self.list.iter().find_map(through)
+    }
+}
+
+/// Return addresses of the calls by which functions lead to others, as far as they were asked for: many samples ask the same.
+pub struct Calls<'a> {
+    program: &'a Program,
+    direct: HashMap<(FunctionIx, FunctionIx), Option<Place>>,
+    through: HashMap<(FunctionIx, FunctionIx), Option<[Place; 2]>>,
+}
+
+impl<'a> Calls<'a> {
+    /// Those of `program`.
+    pub fn new(program: &'a Program) -> Calls<'a> {
+        Calls { program, direct: HashMap::new(), through: HashMap::new() }
+    }
+
+    /// Behind the call of `to` in `caller` that was seen most.
+    fn direct(&mut self, caller: FunctionIx, to: FunctionIx) -> Option<Place> {
+        let program = self.program;
+        *self.direct.entry((caller, to)).or_insert_with(|| Some(program.behind(call(program, caller, to)?)))
+    }
+
+    /// Behind the first call in `caller` of what calls `to`, and inside of that, which comes first, behind that call.
+    fn through(&mut self, caller: FunctionIx, to: FunctionIx) -> Option<[Place; 2]> {
+        let program = self.program;
+        let find = || {
+            let pushing = program.calls_in(caller).iter().filter(|site| program.pushes(site));
+            let mut both = pushing.filter_map(|outer| {
+                let inner = outer.targets.iter().find_map(|t| call(program, t.function, to))?;
+                Some([program.behind(inner), program.behind(outer)])
+            });
+            both.next()
+        };
+        *self.through.entry((caller, to)).or_insert_with(find)
     }
 }
 
 /// The call of `to` in `caller` that was seen most.
-fn call(program: &Program, caller: FunctionIx, to: FunctionIx) -> Option<&crate::code::CallSite> {
-    let seen = |s: &crate::code::CallSite| s.targets.iter().find(|t| t.function == to).map(|t| t.seen);
+fn call(program: &Program, caller: FunctionIx, to: FunctionIx) -> Option<&CallSite> {
+    let seen = |s: &CallSite| s.targets.iter().find(|t| t.function == to).map(|t| t.seen);
     program
         .calls_in(caller)
         .iter()
@@ -99,7 +130,8 @@ mod tests {
         let code = Bytes(0, vec![0xe8, 3, 0, 0, 0, 0xc3, 0x90, 0x90, 0xc3, 0xc3]);
         let functions = [0..6, 8..9, 9..10].map(|range| (0, explore(&code, range, &[])));
         let program = Program::link(functions.into(), &NoStubs, &Told::default());
-        let to = |callers: &[Option<Place>]| Frames::new(&program, 1, callers).route(&program, 2);
+        let to =
+            |callers: &[Option<Place>]| Frames::new(&program, 1, callers).route(&mut Calls::new(&program), 2);
         assert_eq!(to(&[]), Some(Route { drop: 1, returns: Vec::new() }));
         assert_eq!(to(&[Some(Place { space: 0, address: 5 })]), None);
     }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
+
 use super::classify::{Kind, classify};
 use super::decoding::at;
 use super::linking;
 use super::located::Located;
-use super::moves::Moving;
+use super::moves::{Draft, Moving};
 use super::survey::{Cell, CellIx, EventCount, Survey};
 use super::{fit, loops, verdicts};
 use crate::attribute::Share;
@@ -16,7 +18,7 @@ use crate::ibs::is_forwarded;
 use crate::image::Location;
 use crate::options::Options;
 use crate::perfdata::{self, AttrIx, PerfFile};
-use crate::progress::Progress;
+use crate::progress::{Progress, Stage, each};
 use crate::report::listing::Trips;
 use crate::report::{self, Class, Verdict};
 use crate::skid::calibration::EventSkid;
@@ -133,7 +135,7 @@ pub fn correct(
         correction.model = Some(verdicts::model(&solved, options, known.cycles.is_some()));
     }
     let moving: Vec<Moving> = active.iter().map(|&event| desk.moving(event)).collect();
-    desk.plan_all(file, &active, &moving, &solved, !evidence.retired.is_empty(), &mut correction);
+    desk.plan(file, &moving, &solved, !evidence.retired.is_empty(), &mut correction, progress);
     if scope == Scope::Noticeable {
         desk.rest(&moving, solved.shown, &settings, &mut correction, progress);
     }
@@ -192,27 +194,34 @@ fn without_evidence(kinds: &[Kind], survey: &Survey, ix: usize) -> &'static str 
 }
 
 impl Desk<'_> {
-    /// Plans the `active` events in all regions that were solved; `counted` if something told how often code ran.
-    fn plan_all(
+    /// Plans the events that are `moving` in all regions that were solved; `counted` if something told how often code ran.
+    fn plan(
         &self,
         file: &PerfFile,
-        active: &[usize],
         moving: &[Moving],
         solved: &Solved,
         counted: bool,
         correction: &mut Correction,
+        progress: &dyn Progress,
     ) {
-        for answer in &solved.answers {
-            let mut told = self.region(file, active, answer);
+        let draft = |answer| -> Vec<Option<Draft>> {
+            moving.iter().map(|moving| self.draft(moving, answer, solved)).collect()
+        };
+        let drafts = each(progress, Stage::Plan, solved.answers.par_iter(), draft);
+        let active: Vec<usize> = moving.iter().map(|moving| moving.event.0 as usize).collect();
+        for (answer, drafts) in solved.answers.iter().zip(drafts) {
+            let mut told = self.region(file, &active, answer);
             if counted {
                 told.fit = fit::fit(answer, solved);
                 correction.trips.extend(loops::trips(self.program, answer));
             }
             correction.regions.push(told);
+            correction.warnings.extend(active.iter().filter_map(|&event| self.step(file, event, answer)));
             let region = self.enter(answer, correction);
-            for (&event, moving) in active.iter().zip(moving) {
-                correction.warnings.extend(self.step(file, event, answer));
-                self.plan(moving, region, answer, solved, correction);
+            for (moving, draft) in moving.iter().zip(drafts) {
+                if let Some(draft) = draft {
+                    self.settle(moving, region, answer, draft, correction);
+                }
             }
         }
     }

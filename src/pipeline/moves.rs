@@ -6,10 +6,11 @@ use super::correct::{Assigned, Correction, Desk};
 use super::decoding::{at, place};
 use super::survey::{Cell, CellIx};
 use crate::attribute::{
-    Coupling, Frames, Late, Occurrence, Plan, Route, Row, by_occurrence, by_overflow, by_waiting, suspicion,
+    Calls, Coupling, Frames, Late, Occurrence, Plan, Route, Row, Ways, by_occurrence, by_overflow,
+    by_waiting, suspicion,
 };
 use crate::code::{FunctionIx, Place};
-use crate::image::Location;
+use crate::image::RowId;
 use crate::perfdata::AttrIx;
 use crate::report::Class;
 use crate::skid::folded::Counts;
@@ -26,6 +27,13 @@ pub(super) struct Moving {
     second: f64,
 }
 
+/// What is to become of an event's samples in one region.
+pub(super) struct Draft {
+    plan: Plan,
+    /// Weight and samples per node.
+    placed: Vec<(f64, f64)>,
+}
+
 impl Desk<'_> {
     /// What is the same for an event in all regions.
     pub(super) fn moving(&self, event: usize) -> Moving {
@@ -37,31 +45,29 @@ impl Desk<'_> {
         Moving { event: AttrIx(event as u32), second }
     }
 
-    /// Plans one event in one region.
-    pub(super) fn plan(
+    /// Plans one event in one region; `None` if it has no samples there.
+    pub(super) fn draft(&self, moving: &Moving, answer: &Answer, solved: &Solved) -> Option<Draft> {
+        let rows = self.rows(moving.event, answer);
+        if rows.is_empty() {
+            return None;
+        }
+        let (coupling, wanted) = self.causes(moving, &rows, answer, solved);
+        let plan = Plan::make(&rows, &coupling, wanted.as_deref(), &mut Routes::new(self, answer));
+        let placed = placed(&rows, &plan, answer.model.region.nodes.len());
+        Some(Draft { plan, placed })
+    }
+
+    /// Takes over what was drafted of an event in a `region`.
+    pub(super) fn settle(
         &self,
         moving: &Moving,
         region: usize,
         answer: &Answer,
-        solved: &Solved,
+        draft: Draft,
         correction: &mut Correction,
     ) {
-        let event = moving.event;
-        let rows = self.rows(event, answer);
-        if rows.is_empty() {
-            return;
-        }
-        let (coupling, wanted) = self.causes(moving, &rows, answer, solved);
-        let routes = Routes::new(self, answer);
-        let plan = Plan::make(&rows, &coupling, wanted.as_deref(), |row, to| routes.find(row, to));
-        self.note_intervals(
-            event,
-            region,
-            answer,
-            &placed(&rows, &plan, &correction.places[region]),
-            correction,
-        );
-        for (cell, shares) in plan.cells.into_iter().filter(|(_, shares)| !shares.is_empty()) {
+        self.note_intervals(moving.event, region, answer, &draft.placed, correction);
+        for (cell, shares) in draft.plan.cells.into_iter().filter(|(_, shares)| !shares.is_empty()) {
             correction.cells.insert(cell, Assigned { region, shares });
         }
     }
@@ -134,9 +140,9 @@ fn waits(answer: &Answer) -> Holds {
     }
 }
 
-/// Weight and samples per node under a plan.
-fn placed(rows: &[Row], plan: &Plan, places: &[Location]) -> Vec<(f64, f64)> {
-    let mut placed = vec![(0.0, 0.0); places.len()];
+/// Weight and samples of each of so many `nodes` under a plan.
+fn placed(rows: &[Row], plan: &Plan, nodes: usize) -> Vec<(f64, f64)> {
+    let mut placed = vec![(0.0, 0.0); nodes];
     for row in rows {
         for share in plan.cells.get(&row.cell).into_iter().flatten() {
             let samples = share.samples as f64;
@@ -147,36 +153,65 @@ fn placed(rows: &[Row], plan: &Plan, places: &[Location]) -> Vec<(f64, f64)> {
     placed
 }
 
-/// Ways of cells to nodes.
+/// Ways of cells to nodes. Rows of the same callers and function that follow each other share what was found.
 struct Routes<'a> {
     desk: &'a Desk<'a>,
     answer: &'a Answer,
+    calls: Calls<'a>,
+    /// The last callers and function asked for, and their frames.
+    frames: Option<((u32, FunctionIx), Frames)>,
+    /// What was found for these, by function.
+    found: BTreeMap<FunctionIx, Option<Route>>,
+    /// Where chains stay, and where there are none.
+    same: Route,
+    none: Route,
+}
+
+impl Ways for Routes<'_> {
+    fn to(&mut self, row: &Row, to: usize) -> Option<&Route> {
+        let nodes = &self.answer.model.region.nodes;
+        let (from, to) = (&nodes[row.node], &nodes[to]);
+        let survey = self.desk.survey;
+        let number = survey.cells[row.cell as usize].context;
+        let context = &survey.contexts[number as usize];
+        if context.unwound {
+            // unwinding goes on from the registers as they are: only where the rules are the same
+            let same = from.function == to.function && self.desk.rules(from) == self.desk.rules(to);
+            return same.then_some(&self.same);
+        }
+        let Some(callers) = &context.callers else {
+            return Some(&self.none);
+        };
+        let asked = (number, from.function);
+        let (program, calls) = (self.desk.program, &mut self.calls);
+        if self.frames.as_ref().is_none_or(|(last, _)| *last != asked) {
+            let callers: Vec<Option<Place>> = callers.iter().map(|c| c.map(place)).collect();
+            self.frames = Some((asked, Frames::new(program, from.function, &callers)));
+            self.found.clear();
+        }
+        let (_, frames) = self.frames.as_ref()?;
+        self.found.entry(to.function).or_insert_with(|| frames.route(calls, to.function)).as_ref()
+    }
 }
 
 impl<'a> Routes<'a> {
     fn new(desk: &'a Desk<'a>, answer: &'a Answer) -> Routes<'a> {
-        Routes { desk, answer }
-    }
-
-    fn find(&self, row: &Row, to: usize) -> Option<Route> {
-        let nodes = &self.answer.model.region.nodes;
-        let (from, to) = (&nodes[row.node], &nodes[to]);
-        let cell = &self.desk.survey.cells[row.cell as usize];
-        let context = &self.desk.survey.contexts[cell.context as usize];
-        let program = self.desk.program;
-        if context.unwound {
-            // unwinding goes on from the registers as they are: only where the rules are the same
-            let row_at = |n: &Node| {
-                let at = at(program.place(n.function, n.inst));
-                self.desk.survey.images.get(at.image).unwind_row(at.svma)
-            };
-            return (from.function == to.function && row_at(from) == row_at(to))
-                .then(|| Route { drop: 1, returns: Vec::new() });
+        Routes {
+            desk,
+            answer,
+            calls: Calls::new(desk.program),
+            frames: None,
+            found: BTreeMap::new(),
+            same: Route { drop: 1, returns: Vec::new() },
+            none: Route::default(),
         }
-        let Some(callers) = &context.callers else {
-            return Some(Route::default());
-        };
-        let callers: Vec<Option<Place>> = callers.iter().map(|c| c.map(place)).collect();
-        Frames::new(program, from.function, &callers).route(program, to.function)
+    }
+}
+
+impl Desk<'_> {
+    /// By which rules a node's caller is found.
+    fn rules(&self, node: &Node) -> Option<RowId> {
+        let at = at(self.program.place(node.function, node.inst));
+        self.survey.images.get(at.image).unwind_row(at.svma)
     }
 }

@@ -3,12 +3,14 @@
 //! In: a correction of what was solved, and which address the samples of time report. Out: moves of the other samples of time,
 //! which need nothing but the code around them. How often anything runs there it takes from the code's shape.
 
+use rayon::prelude::*;
+
 use super::correct::{Correction, Desk};
 use super::linking;
 use super::located::Located;
 use super::moves::Moving;
 use crate::perfdata::AttrIx;
-use crate::progress::Progress;
+use crate::progress::{Progress, Stage, each};
 use crate::report::Class;
 use crate::skid::hold::Reporting;
 use crate::skid::hot::Scope;
@@ -41,8 +43,13 @@ impl Desk<'_> {
             }
             let evidence = Evidence { retired: Vec::new(), time: Some(time) };
             let shared = share_out(&program, &evidence, reporting, settings, progress);
-            for answer in &shared.answers {
-                desk.plan(moving, desk.enter(answer, correction), answer, &shared, correction);
+            let draft = |answer| desk.draft(moving, answer, &shared);
+            let drafts = each(progress, Stage::Plan, shared.answers.par_iter(), draft);
+            for (answer, draft) in shared.answers.iter().zip(drafts) {
+                let region = desk.enter(answer, correction);
+                if let Some(draft) = draft {
+                    desk.settle(moving, region, answer, draft, correction);
+                }
             }
         }
     }
