@@ -79,8 +79,8 @@ pub fn share_out(
 /// that had been decided otherwise: block distance .136 → .094 and .164 → .067; .173 → .236 where only long waits are late,
 /// so that neither is right; .086 → .179 with 500 samples, whose time now comes to its place (.66 → .22). It tells as well which
 /// cores issue in order: 11 of 11 recordings of such, and none of 74 others. The width that strains least, of 4, 6 and 8, or of
-/// 1 and 2: block distance of flow and time .0609 → .0575 over 44 recordings, .0692 → .0661 over 28 others, .0272 → .0286
-/// over five programs; the best width for each would be .0502, .0539 and .0265.
+/// 1 and 2, instead of 4: block distance of flow and time .0443 → .0397 over 44 recordings, .1211 → .1139 over 20 of libraries,
+/// .0236 → .0217 over five programs; the best width for each of the 49 would be .0359 (`docs/refuted.md`).
 ///
 /// Reports of time move as the places say where they stand, or as the pace does of such as are late only after long waits, of which
 /// places say the one or the other.
