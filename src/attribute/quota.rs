@@ -38,7 +38,7 @@ fn round(row: &[(usize, f64)], samples: u64, owed: &mut [f64]) -> Vec<(usize, u6
     let claim = |k: usize| ideal[k].fract() + owed[row[k].0];
     let left = samples.saturating_sub(placed) as usize;
     if left < by_claim.len() {
-        // whichever of those with the largest claims comes first
+        // those with the largest claims come first, in whatever order
         by_claim.select_nth_unstable_by(left, |&a, &b| claim(b).total_cmp(&claim(a)).then(a.cmp(&b)));
     }
     if let Some(len) = std::num::NonZero::new(by_claim.len()) {

@@ -204,8 +204,8 @@ impl Desk<'_> {
         correction: &mut Correction,
         progress: &dyn Progress,
     ) {
-        let draft = |answer| -> Vec<Option<Draft>> {
-            moving.iter().map(|moving| self.draft(moving, answer, solved)).collect()
+        let draft = |answer| -> Vec<Draft> {
+            moving.iter().filter_map(|moving| self.draft(moving, answer, solved)).collect()
         };
         let drafts = each(progress, Stage::Plan, solved.answers.par_iter(), draft);
         let active: Vec<usize> = moving.iter().map(|moving| moving.event.0 as usize).collect();
@@ -217,12 +217,7 @@ impl Desk<'_> {
             }
             correction.regions.push(told);
             correction.warnings.extend(active.iter().filter_map(|&event| self.step(file, event, answer)));
-            let region = self.enter(answer, correction);
-            for (moving, draft) in moving.iter().zip(drafts) {
-                if let Some(draft) = draft {
-                    self.settle(moving, region, answer, draft, correction);
-                }
-            }
+            self.settle(answer, drafts, correction);
         }
     }
 

@@ -29,6 +29,7 @@ pub(super) struct Moving {
 
 /// What is to become of an event's samples in one region.
 pub(super) struct Draft {
+    event: AttrIx,
     plan: Plan,
     /// Weight and samples per node.
     placed: Vec<(f64, f64)>,
@@ -54,21 +55,22 @@ impl Desk<'_> {
         let (coupling, wanted) = self.causes(moving, &rows, answer, solved);
         let plan = Plan::make(&rows, &coupling, wanted.as_deref(), &mut Routes::new(self, answer));
         let placed = placed(&rows, &plan, answer.model.region.nodes.len());
-        Some(Draft { plan, placed })
+        Some(Draft { event: moving.event, plan, placed })
     }
 
-    /// Takes over what was drafted of an event in a `region`.
+    /// Takes over what was drafted in an answer's region.
     pub(super) fn settle(
         &self,
-        moving: &Moving,
-        region: usize,
         answer: &Answer,
-        draft: Draft,
+        drafts: impl IntoIterator<Item = Draft>,
         correction: &mut Correction,
     ) {
-        self.note_intervals(moving.event, region, answer, &draft.placed, correction);
-        for (cell, shares) in draft.plan.cells.into_iter().filter(|(_, shares)| !shares.is_empty()) {
-            correction.cells.insert(cell, Assigned { region, shares });
+        let region = self.enter(answer, correction);
+        for Draft { event, plan, placed } in drafts {
+            self.note_intervals(event, region, answer, &placed, correction);
+            for (cell, shares) in plan.cells.into_iter().filter(|(_, shares)| !shares.is_empty()) {
+                correction.cells.insert(cell, Assigned { region, shares });
+            }
         }
     }
 
@@ -162,10 +164,12 @@ struct Routes<'a> {
     frames: Option<((u32, FunctionIx), Frames)>,
     /// What was found for these, by function.
     found: BTreeMap<FunctionIx, Option<Route>>,
-    /// Where chains stay, and where there are none.
-    same: Route,
-    none: Route,
 }
+
+/// Of a chain that stays as it is, but for the sampled address …
+static STAYS: Route = Route { drop: 1, returns: Vec::new() };
+/// … and where there is none.
+static NONE: Route = Route { drop: 0, returns: Vec::new() };
 
 impl Ways for Routes<'_> {
     fn to(&mut self, row: &Row, to: usize) -> Option<&Route> {
@@ -177,10 +181,10 @@ impl Ways for Routes<'_> {
         if context.unwound {
             // unwinding goes on from the registers as they are: only where the rules are the same
             let same = from.function == to.function && self.desk.rules(from) == self.desk.rules(to);
-            return same.then_some(&self.same);
+            return same.then_some(&STAYS);
         }
         let Some(callers) = &context.callers else {
-            return Some(&self.none);
+            return Some(&NONE);
         };
         let asked = (number, from.function);
         let (program, calls) = (self.desk.program, &mut self.calls);
@@ -196,15 +200,7 @@ impl Ways for Routes<'_> {
 
 impl<'a> Routes<'a> {
     fn new(desk: &'a Desk<'a>, answer: &'a Answer) -> Routes<'a> {
-        Routes {
-            desk,
-            answer,
-            calls: Calls::new(desk.program),
-            frames: None,
-            found: BTreeMap::new(),
-            same: Route { drop: 1, returns: Vec::new() },
-            none: Route::default(),
-        }
+        Routes { desk, answer, calls: Calls::new(desk.program), frames: None, found: BTreeMap::new() }
     }
 }
 

@@ -46,10 +46,7 @@ impl Desk<'_> {
             let draft = |answer| desk.draft(moving, answer, &shared);
             let drafts = each(progress, Stage::Plan, shared.answers.par_iter(), draft);
             for (answer, draft) in shared.answers.iter().zip(drafts) {
-                let region = desk.enter(answer, correction);
-                if let Some(draft) = draft {
-                    desk.settle(moving, region, answer, draft, correction);
-                }
+                desk.settle(answer, draft, correction);
             }
         }
     }

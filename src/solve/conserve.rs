@@ -184,6 +184,12 @@ impl Conservation<'_> {
         })
     }
 
+    /// Standard deviations of the priors of all parameters `z`, around those expected.
+    fn spreads(&self, z: &[f64]) -> impl Iterator<Item = f64> {
+        let (branches, roots) = z.split_at(self.model.region.freedom());
+        self.deviations(branches).chain(roots.iter().map(|_| ROOT_PRIOR))
+    }
+
     /// Events for which rates stand that sum to the samples, where time is judged.
     fn events(&self, mut rates: Rates) -> Rates {
         let events = self.model.total() / self.total;
@@ -211,11 +217,8 @@ impl Conservation<'_> {
             let rates = self.events(rates);
             residuals.extend(timing(&rates, &waits.waited(region, &rates)));
         }
-        let (branches, roots) = z.split_at(region.freedom());
-        let (usual, sampled) = self.expected.split_at(branches.len());
-        let off = branches.iter().zip(usual).map(|(z, usual)| z - usual);
-        residuals.extend(off.zip(self.deviations(branches)).map(|(off, deviation)| off / deviation));
-        residuals.extend(roots.iter().zip(sampled).map(|(z, sampled)| (z - sampled) / ROOT_PRIOR));
+        let off = z.iter().zip(&self.expected).map(|(z, expected)| z - expected);
+        residuals.extend(off.zip(self.spreads(z)).map(|(off, spread)| off / spread));
         residuals
     }
 }
@@ -227,9 +230,7 @@ impl Energy for Conservation<'_> {
     }
 
     fn prior(&self, z: &[f64]) -> Vec<f64> {
-        let (branches, roots) = z.split_at(self.model.region.freedom());
-        let deviations = self.deviations(branches).chain(roots.iter().map(|_| ROOT_PRIOR));
-        deviations.map(|deviation| deviation.powi(-2)).collect()
+        self.spreads(z).map(|spread| spread.powi(-2)).collect()
     }
 
     fn around<'a>(&'a self, z: &'a [f64]) -> Near<'a> {
