@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use super::Svma;
+use super::chain::{RETURN, Rules};
 use super::elf::{Class, Elf};
 use super::functions::{FunctionRange, Functions};
 use super::locate::{Missing, SearchPath};
@@ -16,7 +17,7 @@ use super::name::{ImageName, NameKind};
 use super::plt::{Plt, PltTarget};
 use super::pointers::Pointers;
 use super::symtab::{Binding, Table, symbols};
-use super::unwind::{CallerRules, RowId, Unwind};
+use super::unwind::{RowId, Unwind};
 use super::vdso;
 
 /// Whether an image's code can be had.
@@ -224,8 +225,9 @@ impl Image {
     }
 
     /// How to get from an address to its caller.
-    pub fn caller(&self, at: Svma, return_register: u16) -> Option<CallerRules> {
-        self.unwind()?.caller(at, return_register)
+    pub fn rules(&self, at: Svma) -> Rules {
+        let table = self.unwind().and_then(|unwind| unwind.caller(at, RETURN));
+        table.map_or(Rules::FramePointer, Rules::Table)
     }
 
     /// The function that other files reach by a name.

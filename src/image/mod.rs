@@ -6,9 +6,11 @@
 
 mod archive;
 mod binary;
+mod chain;
 mod debuginfod;
 mod elf;
 mod expansion;
+mod expression;
 mod functions;
 mod images;
 mod listing;
@@ -36,6 +38,7 @@ mod vdso;
 
 pub use archive::unpack;
 pub use binary::{Image, ImageState};
+pub use chain::{Registers, Rules, chain};
 pub use debuginfod::{Artifact, Debuginfod};
 pub use elf::{Class, Elf, ElfError, Section, Segment};
 pub use functions::{FunctionRange, FunctionSource, Functions};
@@ -49,7 +52,7 @@ pub use running::{FileMap, Mappings, Place, Running};
 pub use space::{AddressSpaces, Era, Eras};
 pub use symbols::{SourceFrame, Symbol, Symbolizer, Wholesym, demangle};
 pub use text::SourceText;
-pub use unwind::{CallerRules, RowId};
+pub use unwind::{CallerRules, Cfa, RowId, Saved};
 
 /// Which binary: an index into [`Images`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

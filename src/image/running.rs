@@ -6,6 +6,7 @@
 
 use super::Svma;
 use super::binary::Image;
+use super::chain::{Registers, chain};
 use super::locate::SearchPath;
 use super::name::{ImageName, classify};
 use crate::perfdata::CpuMode;
@@ -14,16 +15,6 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-
-/// DWARF's numbers of registers of x86-64.
-const RBP: usize = 6;
-const RSP: usize = 7;
-const RIP: usize = 16;
-/// Frames of a chain at most.
-const LONGEST: usize = 256;
-
-/// General registers of x86-64 in the order of DWARF; the last is the instruction pointer.
-pub type Registers = [u64; 17];
 
 /// A place in a binary that a process shows.
 #[derive(Clone, Debug)]
@@ -112,54 +103,8 @@ impl Running {
     /// Where the thread is, and the places behind the calls that led there, innermost first. `stack` is its memory from the
     /// stack pointer on; the chain ends where it does.
     pub fn chain(&mut self, pid: u32, registers: &Registers, stack: &[u8]) -> Vec<Place> {
-        let base = registers[RSP];
-        let word = |at: u64| {
-            let at = usize::try_from(at.checked_sub(base)?).ok()?;
-            stack.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
-        };
-        let (mut registers, mut chain) = (*registers, Vec::new());
-        while chain.len() < LONGEST {
-            let Some(place) = self.place(pid, registers[RIP]) else { break };
-            // behind a call that does not return may be another function
-            let within = if chain.is_empty() { place.svma } else { Svma(place.svma.0.wrapping_sub(1)) };
-            let Some(next) = caller(&place, within, &registers, word) else {
-                chain.push(place);
-                break;
-            };
-            chain.push(place);
-            if next[RSP] <= registers[RSP] {
-                break;
-            }
-            registers = next;
-        }
-        chain
+        let rules = |at| self.place(pid, at).map(|place| place.image.rules(place.svma));
+        let chain = chain(registers, stack, rules);
+        chain.into_iter().filter_map(|at| self.place(pid, at)).collect()
     }
-}
-
-/// The registers as the caller finds them; `None` if nobody called.
-fn caller(
-    place: &Place,
-    at: Svma,
-    registers: &Registers,
-    word: impl Fn(u64) -> Option<u64>,
-) -> Option<Registers> {
-    let mut next = *registers;
-    let Some(rules) = place.image.caller(at, RIP as u16) else {
-        let frame = registers[RBP];
-        (next[RBP], next[RIP], next[RSP]) =
-            (word(frame)?, word(frame.wrapping_add(8))?, frame.wrapping_add(16));
-        return Some(next);
-    };
-    if rules.is_last {
-        return None;
-    }
-    let (register, offset) = rules.cfa;
-    let cfa = registers.get(usize::from(register))?.wrapping_add_signed(offset);
-    for (register, offset) in rules.saved {
-        if let Some(register) = next.get_mut(usize::from(register)) {
-            *register = word(cfa.wrapping_add_signed(offset))?;
-        }
-    }
-    next[RSP] = cfa;
-    Some(next)
 }

@@ -20,15 +20,35 @@ use super::elf::{Class, Elf};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowId(pub u32);
 
-/// How to get from a place to the caller: `cfa = register + offset`, and what was saved at `cfa + offset`.
+/// How to get from a place to the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallerRules {
-    /// The register, by its DWARF number, and the offset that make the canonical frame address.
-    pub cfa: (u16, i64),
-    /// Registers and where they were saved, from the canonical frame address.
-    pub saved: Vec<(u16, i64)>,
+    /// What makes the canonical frame address.
+    pub cfa: Cfa,
+    /// Registers and where they were saved.
+    pub saved: Vec<(u16, Saved)>,
     /// Nobody called: the outermost frame.
     pub is_last: bool,
+    /// The kernel came between, for a signal: the caller was interrupted anywhere, and has not called.
+    pub is_signal: bool,
+}
+
+/// The canonical frame address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cfa {
+    /// `register + offset`, the register by its DWARF number.
+    Register(u16, i64),
+    /// What a DWARF expression comes to.
+    Expression(Vec<u8>),
+}
+
+/// Where a register was saved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Saved {
+    /// At `cfa + offset`.
+    At(i64),
+    /// At the address that a DWARF expression makes of the canonical frame address.
+    AtExpression(Vec<u8>),
 }
 
 /// The unwind table of one image.
@@ -113,7 +133,7 @@ impl Unwind {
         table[ix].0.contains(&at).then_some(table[ix].1)
     }
 
-    /// How to get to the caller from an address; `None` where nothing is known, or where it takes an expression.
+    /// How to get to the caller from an address; `None` where nothing is known.
     pub fn caller(&self, at: Svma, return_register: u16) -> Option<CallerRules> {
         let ix = self.entries.partition_point(|(range, _)| range.start <= at).checked_sub(1)?;
         let (range, offset) = &self.entries[ix];
@@ -124,11 +144,19 @@ impl Unwind {
         let fde = section.fde_from_offset(&self.bases, (*offset).into(), EhFrame::cie_from_offset).ok()?;
         let mut context = UnwindContext::new();
         let row = fde.unwind_info_for_address(&section, &self.bases, &mut context, at.0).ok()?;
-        let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else { return None };
-        let mut rules = CallerRules { cfa: (register.0, *offset), saved: Vec::new(), is_last: false };
+        let cfa = match row.cfa() {
+            CfaRule::RegisterAndOffset { register, offset } => Cfa::Register(register.0, *offset),
+            CfaRule::Expression(expression) => Cfa::Expression(expression_bytes(expression, &section).ok()?),
+        };
+        let (is_last, is_signal) = (false, fde.is_signal_trampoline());
+        let mut rules = CallerRules { cfa, saved: Vec::new(), is_last, is_signal };
         for (saved, rule) in row.registers() {
             match rule {
-                RegisterRule::Offset(offset) => rules.saved.push((saved.0, *offset)),
+                RegisterRule::Offset(offset) => rules.saved.push((saved.0, Saved::At(*offset))),
+                RegisterRule::Expression(expression) => {
+                    let expression = expression_bytes(expression, &section).ok()?;
+                    rules.saved.push((saved.0, Saved::AtExpression(expression)));
+                }
                 RegisterRule::Undefined if saved.0 == return_register => rules.is_last = true,
                 _ => {}
             }

@@ -81,6 +81,12 @@ impl Attr {
         self.branch_sample_type & c::PERF_SAMPLE_BRANCH_CALL_STACK != 0
     }
 
+    /// Whether its samples hold copies of stacks, from which callers are unwound.
+    pub fn has_stack_copies(&self) -> bool {
+        let both = c::PERF_SAMPLE_REGS_USER | c::PERF_SAMPLE_STACK_USER;
+        self.sample_type & both == both
+    }
+
     /// Decodes a structure that stands at `offset`; `bytes` may be longer than the structure.
     pub(super) fn parse(bytes: &[u8], endian: Endian, offset: u64) -> Result<Attr, Error> {
         let bytes = bytes.get(..attr_len(bytes, endian, offset)?).unwrap_or_default();

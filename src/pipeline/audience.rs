@@ -4,7 +4,7 @@ use super::survey::{Survey, when};
 use super::tally::{Spot, Tally};
 use crate::export::{CorrectedSample, Exporter, FrameKind, StackFrame};
 use crate::image::Location;
-use crate::perfdata::{Patch, Record, Sample};
+use crate::perfdata::{Attr, CpuMode, Patch, Record, Sample};
 
 /// Formats that are made from samples, and counts.
 pub struct Audience {
@@ -35,6 +35,8 @@ pub struct Known<'a> {
     pub number: Option<u64>,
     /// Its frames as recorded.
     pub stack: &'a [StackFrame],
+    /// Callers in user space that it shows and does not name, innermost first.
+    pub callers: &'a [u64],
     /// Its thread's name.
     pub comm: Option<&'a str>,
 }
@@ -57,6 +59,12 @@ impl Audience {
         self.exporters.iter().all(|exporter| exporter.folds())
     }
 
+    /// Whether formats get samples whose callers are unwound one by one.
+    pub fn sees_copies(&self, attrs: &[Attr]) -> bool {
+        let mut seen = attrs.iter().zip(&self.exported).filter(|(_, exported)| **exported);
+        !self.exporters.is_empty() && seen.any(|(attr, _)| attr.has_stack_copies())
+    }
+
     /// Shows `samples` equal samples, whose periods are summed up in the one given.
     pub fn show(
         &mut self,
@@ -74,12 +82,12 @@ impl Audience {
         let known = match how.known {
             Some(known) => known,
             None => {
-                looked_up = stack(survey, record, sample, None);
+                looked_up = stack(survey, (record, sample), &[], None);
                 let comm = survey.spaces.comm(sample.pid, sample.tid, when(record, sample));
-                Known { number: None, stack: &looked_up, comm }
+                Known { number: None, stack: &looked_up, callers: &[], comm }
             }
         };
-        let changed = how.changes(sample).then(|| stack(survey, record, sample, how.patch));
+        let changed = how.changes(sample).then(|| stack(survey, (record, sample), known.callers, how.patch));
         let corrected = CorrectedSample {
             attr: sample.attr,
             pid: sample.pid,
@@ -97,11 +105,11 @@ impl Audience {
     }
 }
 
-/// The sample's frames as they are after `patch`.
+/// The sample's frames as they are after `patch`, and behind them `callers` in user space.
 pub fn stack(
     survey: &Survey,
-    record: &Record<'_>,
-    sample: &Sample<'_>,
+    (record, sample): (&Record<'_>, &Sample<'_>),
+    callers: &[u64],
     patch: Option<&Patch>,
 ) -> Vec<StackFrame> {
     let own = sample.callchain.part(sample.mode).unwrap_or(0..0);
@@ -113,6 +121,7 @@ pub fn stack(
             addresses.push((entry, mode));
         }
     }
+    addresses.extend(callers.iter().map(|&back| (back, CpuMode::User)));
     let frame = |(depth, (address, mode)): (usize, (u64, _))| {
         let mapped = survey.spaces.resolve(mode, sample.pid, when(record, sample), address);
         let location = mapped.and_then(|m| survey.images.location(&m));

@@ -33,7 +33,13 @@ impl<'a, T> Memo<'a, T> {
     }
 
     /// The number of a sample, and what is known of it, which `find` finds out the first time.
-    pub fn of(&mut self, record: &Record<'_>, sample: &Sample<'_>, find: impl FnOnce() -> T) -> &(u64, T) {
+    /// `callers` are those that it shows and does not name.
+    pub fn of(
+        &mut self,
+        (record, sample): (&Record<'_>, &Sample<'_>),
+        callers: &[u64],
+        find: impl FnOnce() -> T,
+    ) -> &(u64, T) {
         if self.held > HELD {
             self.known.clear();
             self.held = 0;
@@ -46,6 +52,7 @@ impl<'a, T> Memo<'a, T> {
         self.key.clear();
         self.key.extend([number, sample.ip]);
         self.key.extend(sample.callchain.iter());
+        self.key.extend(callers);
         let Memo { known, key, held, next, .. } = self;
         known.entry_ref(&key[..]).or_insert_with(|| {
             *held += EACH + 6 * key.len();

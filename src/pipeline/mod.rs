@@ -33,6 +33,7 @@ mod tally;
 #[cfg(test)]
 mod testing;
 mod unseen;
+mod unwinding;
 mod verdicts;
 
 pub use crate::options::{Options, Solver};
@@ -131,8 +132,8 @@ pub fn run_watched(
     let binaries = Binaries::of(options)?;
     let (paths, exporters): (Vec<_>, Vec<_>) = exporters(options, &exported).into_iter().unzip();
     let mut audience = Audience::new(exporters, exported);
-    // Where nothing moves and nobody asks for times, the first walk is enough.
-    let once = !options.correct && audience.folds();
+    // Where nothing moves, and nobody asks for times or for what only single samples show, the first walk is enough.
+    let once = !options.correct && audience.folds() && !audience.sees_copies(file.attrs());
     let survey = input.survey(&binaries, progress, |survey, group| {
         if once {
             let at = survey.place(group.record, group.sample);
@@ -146,7 +147,7 @@ pub fn run_watched(
         }
         false => correct::nothing(file, &survey),
     };
-    let mut second = Second::new(&survey, &correction, options.seed, audience);
+    let mut second = Second::new((file, &survey), &correction, options.seed, audience);
     let mut outputs = Vec::new();
     match &recording {
         Some(to) if once => outputs.push(copy(file, options, to, progress, |_, _| None)?),

@@ -7,6 +7,7 @@ use super::audience::{Audience, Known, Move, stack};
 use super::correct::Correction;
 use super::memo::Memo;
 use super::survey::{CellIx, Survey, when};
+use super::unwinding::Unwinder;
 use crate::attribute::{Dealer, Route};
 use crate::export::StackFrame;
 use crate::image::Location;
@@ -20,6 +21,7 @@ pub struct Second<'a> {
     dealers: HashMap<CellIx, Dealer>,
     reads: Reads,
     memo: Memo<'a, Found<'a>>,
+    unwinder: Unwinder<'a>,
     /// Who sees them.
     pub audience: Audience,
     /// Samples that were to move but could not: their process does not show the place, or their record would get too long.
@@ -37,12 +39,17 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    fn find(survey: &'a Survey, record: &Record<'_>, sample: &Sample<'_>, wants_stack: bool) -> Found<'a> {
+    fn find(
+        survey: &'a Survey,
+        (record, sample): (&Record<'_>, &Sample<'_>),
+        callers: Option<&[u64]>,
+    ) -> Found<'a> {
+        let stacked = |callers| stack(survey, (record, sample), callers, None).into();
         let from = survey.place(record, sample);
         Found {
             from,
             cell: from.and_then(|from| survey.cell_of(record, sample, from)),
-            stack: if wants_stack { stack(survey, record, sample, None).into() } else { Rc::new([]) },
+            stack: callers.map_or_else(|| Rc::new([]) as Rc<[StackFrame]>, stacked),
             comm: survey.spaces.comm(sample.pid, sample.tid, when(record, sample)),
         }
     }
@@ -55,21 +62,29 @@ struct Decision {
 }
 
 impl<'a> Second<'a> {
-    /// `audience` sees every sample.
-    pub fn new(survey: &'a Survey, correction: &'a Correction, seed: u64, audience: Audience) -> Second<'a> {
+    /// `audience` sees every sample of `file`.
+    pub fn new(
+        (file, survey): (&PerfFile, &'a Survey),
+        correction: &'a Correction,
+        seed: u64,
+        audience: Audience,
+    ) -> Second<'a> {
         let (dealers, reads, memo) = (HashMap::new(), Reads::default(), Memo::new(&survey.spaces));
-        Second { survey, correction, seed, dealers, reads, memo, audience, stuck: 0 }
+        let unwinder = Unwinder::new(file, survey);
+        Second { survey, correction, seed, dealers, reads, memo, unwinder, audience, stuck: 0 }
     }
 
     /// What to change in a sample.
     pub fn decide(&mut self, file: &PerfFile, record: &Record<'_>, sample: &Sample<'_>) -> Option<Patch> {
         let (survey, wants_stack) = (self.survey, !self.audience.exporters.is_empty());
-        let find = || Found::find(survey, record, sample, wants_stack);
-        let (number, found) = self.memo.of(record, sample, find).clone();
+        let callers = wants_stack.then(|| self.unwinder.callers(record, sample));
+        let find = || Found::find(survey, (record, sample), callers.as_deref());
+        let callers = callers.as_deref().unwrap_or_default();
+        let (number, found) = self.memo.of((record, sample), callers, find).clone();
         let Found { from, cell, stack, comm } = found;
         let decision = from.zip(cell).and_then(|(from, cell)| self.deal((record, sample), from, cell));
         let to = decision.as_ref().map_or(from, |d| Some(d.to));
-        let known = Known { number: Some(number), stack: &stack, comm };
+        let known = Known { number: Some(number), stack: &stack, callers, comm };
         let how = Move { from, to, patch: decision.as_ref().map(|d| &d.patch), known: Some(known) };
         let Second { survey, reads, audience, .. } = self;
         reads.split(file, sample, |attr, period| {

@@ -11,6 +11,7 @@ mod terminal;
 #[path = "../tool/mod.rs"]
 mod tool;
 mod trips;
+mod unwound;
 #[path = "../wire/mod.rs"]
 mod wire;
 
