@@ -180,9 +180,13 @@ fn find(insts: &[Inst], address: u64) -> Option<usize> {
 /// Addresses that some jump, branch or table leads to, and roots that nothing falls into.
 fn leaders(insts: &[Inst], tables: &BTreeMap<u64, Vec<u64>>, roots: &[u64]) -> BTreeSet<u64> {
     let mut leaders: BTreeSet<u64> = tables.values().flatten().copied().collect();
-    for inst in insts {
+    for (ix, inst) in insts.iter().enumerate() {
         if let Flow::Jump(to) | Flow::Branch(to) = inst.flow {
             leaders.insert(to);
+        }
+        // a prefix that some jump over: what follows the instruction with it stands behind that without
+        if insts.get(ix + 1).is_some_and(|next| next.address < inst.end()) {
+            leaders.insert(inst.end());
         }
     }
     for &root in roots {
@@ -216,5 +220,16 @@ mod tests {
         let f = explore(&Bytes(0, vec![0x74, 0x7e, 0xc3]), 0..3, &[]);
         assert_eq!(f.cfg.blocks[0].exit, Exit::Tail(0x80));
         assert_eq!(f.cfg.successors(0).count(), 1);
+    }
+
+    #[test]
+    fn a_prefix_that_is_jumped_over_makes_two_ways_that_meet() {
+        // 0: je 3; 2: lock; 3: cmpxchg %ecx,(%rdx); 6: ret
+        let f = explore(&Bytes(0, vec![0x74, 0x01, 0xf0, 0x0f, 0xb1, 0x0a, 0xc3]), 0..7, &[]);
+        let starts: Vec<u64> = f.cfg.blocks.iter().map(|b| f.insts[b.first].address).collect();
+        assert_eq!(starts, [0, 2, 3, 6]);
+        assert_eq!(f.cfg.successors(1).map(|e| e.to).collect::<Vec<_>>(), [3]);
+        assert_eq!(f.cfg.successors(2).map(|e| e.to).collect::<Vec<_>>(), [3]);
+        assert!(f.cfg.blocks.iter().all(|b| b.exit != Exit::Stop));
     }
 }

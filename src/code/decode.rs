@@ -2,9 +2,11 @@
 
 use yaxpeax_arch::LengthedInstruction as _;
 
+use super::implicit::{self, Implicit};
 use super::inst::{Address, Effect, Flow, Inst, Number, Registers};
 use super::meaning::{branches_otherwise, kind_of, overwrites, returns};
 use super::mnemonic::Mnemonic;
+use super::vector;
 
 /// Which instruction set the bytes are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,18 +21,20 @@ pub enum Bitness {
 /// that the decoder knows.
 pub fn decode(bitness: Bitness, address: u64, bytes: &[u8]) -> Option<Inst> {
     let window = &bytes[..bytes.len().min(15)];
-    match bitness {
+    let decoded = match bitness {
         Bitness::Bits64 => long::decode(address, window),
         Bitness::Bits32 => protected::decode(address, window),
-    }
+    };
+    decoded.or_else(|| vector::decode(bitness, address, window))
 }
 
 /// The instruction at the start of `bytes` as text; a direct target is relative to its end, `$+0x2a`.
 pub fn disassemble(bitness: Bitness, bytes: &[u8]) -> Option<String> {
-    match bitness {
+    let text = match bitness {
         Bitness::Bits64 => long::text(bytes),
         Bitness::Bits32 => protected::text(bytes),
-    }
+    };
+    text.or_else(|| vector::text(bitness, bytes))
 }
 
 /// The decoder has one type per mode with the same names in it; this is the adapter for one of them.
@@ -52,7 +56,16 @@ macro_rules! adapter {
                 let mnemonic = Mnemonic::of(raw.opcode());
                 let operands: Vec<Operand> = (0..raw.operand_count()).map(|i| raw.operand(i)).collect();
                 let mut access = Access::default();
-                let _ = raw.behavior().visit_accesses(&mut access);
+                if raw.behavior().visit_accesses(&mut access).is_err() {
+                    access.complete(&operands, end, implicit::complex(&mnemonic));
+                }
+                if let Some((loads, stores)) = implicit::string(&mnemonic) {
+                    (access.loads, access.stores) = (loads, stores);
+                    if raw.prefixes.rep_any() {
+                        access.reads = access.reads.or(implicit::counter());
+                        access.writes = access.writes.or(implicit::counter());
+                    }
+                }
                 let in_memory = |n| operands.get(n).is_some_and(Operand::is_memory);
                 if overwrites(&mnemonic, operands.len(), in_memory(1), in_memory(0)) {
                     access.overwrite(&operands, end);
@@ -61,7 +74,11 @@ macro_rules! adapter {
                     let kept = operands.first().and_then(|to| needed(to, end));
                     access.reads = access.reads.or(kept.unwrap_or_default());
                 }
-                let flow = flow(&mnemonic, raw.opcode().is_jcc(), &operands, end);
+                let flow = match bytes {
+                    // whose name is that of `int`
+                    [0xcc, ..] => Flow::Stop,
+                    _ => flow(&mnemonic, raw.opcode().is_jcc(), &operands, end),
+                };
                 // an exchange with memory locks without being told to
                 let locked = raw.prefixes.lock() || &*mnemonic == "xchg" && access.stores;
                 let kind = kind_of(&mnemonic, locked, raw.prefixes.rep_any());
@@ -98,7 +115,7 @@ macro_rules! adapter {
                     ("call" | "callf", _) => Flow::IndirectCall { via },
                     (_, Some(to)) if is_jcc || branches_otherwise(mnemonic) => Flow::Branch(to),
                     _ if returns(mnemonic) => Flow::Return,
-                    ("ud0" | "ud1" | "ud2" | "hlt" | "int3", _) => Flow::Stop,
+                    ("ud0" | "ud1" | "ud2" | "hlt", _) => Flow::Stop,
                     _ => Flow::Next,
                 }
             }
@@ -118,7 +135,7 @@ macro_rules! adapter {
 
             fn register(operand: &Operand) -> Option<u8> {
                 match *operand {
-                    Operand::Register { reg } => general(reg),
+                    Operand::Register { reg } if !is_high(reg.name()) => general(reg),
                     _ => None,
                 }
             }
@@ -141,7 +158,7 @@ macro_rules! adapter {
                     Registers::FLAGS
                 } else if is_special(name) {
                     Registers::default()
-                } else if matches!(name, "ah" | "ch" | "dh" | "bh") {
+                } else if is_high(name) {
                     Registers::general(reg.num() & 3)
                 } else {
                     Registers::general(reg.num())
@@ -264,6 +281,19 @@ macro_rules! adapter {
             }
 
             impl Access {
+                /// What the decoder leaves out of instructions that it calls complex.
+                fn complete(&mut self, operands: &[Operand], end: u64, implicit: Implicit) {
+                    let of = |operand: &Operand| needed(operand, end).unwrap_or_default();
+                    let named = operands.iter().map(of).fold(Registers::default(), Registers::or);
+                    self.reads = self.reads.or(named).or(implicit.reads);
+                    self.writes = self.writes.or(implicit.writes);
+                    if let Some(to @ Operand::Register { .. }) = operands.first().filter(|_| !implicit.keeps) {
+                        self.writes = self.writes.or(of(to));
+                    }
+                    let memory = operands.iter().any(Operand::is_memory);
+                    (self.loads, self.stores) = (memory && implicit.loads, memory && implicit.stores);
+                }
+
                 /// The decoder says that a `mov` reads what it overwrites.
                 fn overwrite(&mut self, operands: &[Operand], end: u64) {
                     match operands {
@@ -299,6 +329,11 @@ macro_rules! adapter {
 
 adapter!(long, long_mode, u64, [ImmediateI64 ImmediateU64]);
 adapter!(protected, protected_mode, u32, []);
+
+/// The second byte of a register.
+fn is_high(register: &str) -> bool {
+    matches!(register, "ah" | "ch" | "dh" | "bh")
+}
 
 fn is_special(register: &str) -> bool {
     matches!(register, "rip" | "eip" | "cs" | "ds" | "es" | "fs" | "gs" | "ss")

@@ -4,8 +4,6 @@
 //! In: what locations hold ([`super::values`]). Out: for a form at some place in a loop, its value in the first turn and what
 //! it grows by from turn to turn. It does not know how many turns there are.
 
-use std::collections::BTreeSet;
-
 use super::cfg::BlockIx;
 use super::function::Function;
 use super::loops::{Loop, LoopIx};
@@ -18,16 +16,13 @@ pub(super) struct Inductions<'a> {
     pub values: Values<'a>,
     /// For each block, the blocks whose edges enter it.
     predecessors: Vec<Vec<BlockIx>>,
-    /// Slots that anyone may write to.
-    escaped: BTreeSet<Location>,
 }
 
 impl<'a> Inductions<'a> {
     /// `None` if what locations hold is not known.
     pub fn of(function: &'a Function) -> Option<Inductions<'a>> {
         let values = Values::new(&function.insts, &function.cfg, &function.dominators)?;
-        let escaped = values.escaped();
-        Some(Inductions { function, values, predecessors: function.cfg.predecessors(), escaped })
+        Some(Inductions { function, values, predecessors: function.cfg.predecessors() })
     }
 
     /// The loop with this index.
@@ -70,7 +65,7 @@ impl<'a> Inductions<'a> {
             Unknown::Made(inst, location) => (Some(self.function.cfg.block_of(inst)), location),
             Unknown::Met(block, location) => (Some(block), location),
         };
-        if self.escaped.contains(&location) {
+        if self.values.is_given(location) {
             return None;
         }
         if block == Some(self.around(ix).header) && matches!(unknown, Unknown::Met(..)) {

@@ -20,16 +20,20 @@ pub(super) fn kind_of(mnemonic: &str, locked: bool, rep: bool) -> Kind {
         .unwrap_or(mnemonic);
     match m {
         _ if locked => Kind::Atomic,
-        "nop" | "endbr64" | "endbr32" | "pause" => Kind::Nop,
+        // the decoder's name for `pause`, which waits
+        "nop" if rep => Kind::System,
+        "nop" | "endbr64" | "endbr32" => Kind::Nop,
         "jmp" | "jmpf" => Kind::Jump,
         "call" | "callf" => Kind::Call,
         _ if returns(m) => Kind::Return,
         _ if branches_otherwise(m) || m.starts_with('j') => Kind::Branch,
         "div" | "idiv" => Kind::Divide,
-        "mul" | "imul" | "mulx" => Kind::Multiply,
-        "cpuid" | "rdtsc" | "rdtscp" | "syscall" | "sysenter" | "int" | "mfence" | "lfence" | "xgetbv" => {
-            Kind::System
-        }
+        // what takes three cycles as well
+        "mul" | "imul" | "mulx" | "crc32" | "pdep" | "pext" => Kind::Multiply,
+        _ if m.starts_with("pclmul") => Kind::Multiply,
+        _ if m.starts_with("aes") => Kind::Float,
+        _ if m.starts_with("pcmpi") || m.starts_with("pcmpe") && m.contains("str") => Kind::Convert,
+        _ if is_system(m) => Kind::System,
         _ if is_string(m) => {
             if rep {
                 Kind::String
@@ -54,6 +58,45 @@ pub(super) fn kind_of(mnemonic: &str, locked: bool, rep: bool) -> Kind {
         }
         _ => Kind::Alu,
     }
+}
+
+/// It waits for the system, for all that ran before, or for a long sequence of its own.
+fn is_system(mnemonic: &str) -> bool {
+    let waits = [
+        "cpuid",
+        "rdtsc",
+        "rdtscp",
+        "rdpmc",
+        "rdrand",
+        "rdseed",
+        "syscall",
+        "sysenter",
+        "int",
+        "mfence",
+        "lfence",
+        "sfence",
+        "xgetbv",
+        "clflush",
+        "clflushopt",
+        "clwb",
+        "fxsave",
+        "fxrstor",
+        "umwait",
+        "tpause",
+        "fsin",
+        "fcos",
+        "fsincos",
+        "fptan",
+        "fpatan",
+        "f2xm1",
+        "fyl2x",
+        "fyl2xp1",
+        "fprem",
+        "fprem1",
+        "wrmsr",
+        "rdmsr",
+    ];
+    waits.contains(&mnemonic) || mnemonic.starts_with("xsave") || mnemonic.starts_with("xrstor")
 }
 
 /// It does not need what it overwrites: it copies, or makes something else of others of its `operands`. What copies a part of a vector

@@ -9,8 +9,10 @@ mod condition;
 mod decode;
 mod dominators;
 mod explore;
+mod frame;
 mod function;
 mod guess;
+mod implicit;
 mod induction;
 mod inst;
 mod jump_table;
@@ -33,6 +35,7 @@ pub(crate) mod testing;
 mod through;
 mod trips;
 mod values;
+mod vector;
 
 pub use cfg::{Block, BlockIx, Cfg, Edge, EdgeKind, Exit};
 pub use decode::{Bitness, decode, disassemble};

@@ -1,14 +1,15 @@
 //! What registers and slots of the frame hold at one point of a function, as sums of numbers that nobody knows.
 //!
 //! In: instructions, one after the other. Out: for each location a form; two locations with the same form hold the same number.
-//! It does not know widths (nothing is taken to overflow), nor memory other than the frame; a store elsewhere is taken not to
-//! reach the frame.
+//! It does not know widths (nothing is taken to overflow), nor memory other than the frame; what others know of that, calls and
+//! stores through other pointers may change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::cfg::BlockIx;
-use super::inst::{Address, Effect, Inst, Number, Registers};
+use super::frame::Frame;
+use super::inst::{Address, Effect, Inst, Kind, Number, Registers};
 use super::linear::Linear;
 
 /// A form of more terms is a number that nobody knows.
@@ -50,20 +51,19 @@ pub(super) struct State {
     registers: [Option<Rc<Form>>; REGISTERS],
     /// Mostly those of the block before.
     slots: Rc<BTreeMap<Location, Rc<Form>>>,
-    /// Slots are not followed.
-    no_slots: bool,
+    frame: Rc<Frame>,
 }
 
 impl State {
-    /// At the entry of a function, of which `no_slots` are followed.
-    pub fn of_entry(no_slots: bool) -> State {
-        State { no_slots, ..State::default() }
+    /// At the entry of a function.
+    pub fn of_entry(frame: Rc<Frame>) -> State {
+        State { frame, ..State::default() }
     }
 
     /// At a block that nothing is known to lead to.
-    pub fn of_stray(block: BlockIx, no_slots: bool) -> State {
+    pub fn of_stray(block: BlockIx, frame: Rc<Frame>) -> State {
         let met = |register| Some(Rc::new(Form::of(Unknown::Met(block, Location::Register(register as u8)))));
-        State { registers: std::array::from_fn(met), ..State::of_entry(no_slots) }
+        State { registers: std::array::from_fn(met), ..State::of_entry(frame) }
     }
 
     /// What `location` holds.
@@ -141,7 +141,7 @@ impl State {
 
     /// The slot that a pointer of this form points to.
     pub fn slot(&self, pointer: &Form) -> Option<Location> {
-        if self.no_slots {
+        if self.frame.ignored {
             return None;
         }
         let mut terms = pointer.terms.iter();
@@ -188,6 +188,30 @@ impl State {
             let value = value.filter(|form| form.terms.len() <= MOST_TERMS);
             self.put(target, value.unwrap_or_else(|| Form::of(Unknown::Made(ix, target))));
         }
+        let elsewhere = inst.stores && inst.memory.is_some() && target.is_none();
+        if inst.is_call() || elsewhere || inst.kind == Kind::String {
+            let given: Vec<Location> =
+                self.slots.keys().copied().filter(|&slot| self.frame.is_given(slot)).collect();
+            given.into_iter().for_each(|slot| self.put(slot, Form::of(Unknown::Made(ix, slot))));
+        }
+    }
+
+    /// Slots whose address `inst` puts into a register, behind it.
+    pub fn given_by<'a>(&'a self, inst: &Inst) -> impl Iterator<Item = Location> + 'a {
+        let to = match inst.effect {
+            Effect::Lea { to } => Some(to),
+            Effect::Copy { to: Number::Register(to), .. } | Effect::Add { to: Number::Register(to), .. } => {
+                Some(to)
+            }
+            _ => None,
+        };
+        let to = to.filter(|&to| to != STACK && !(to == FRAME && self.is_frame()));
+        to.into_iter().filter_map(|to| self.slot(&self.value(Location::Register(to))))
+    }
+
+    /// Whether the frame pointer is where it was set up, with the caller's pushed right there.
+    fn is_frame(&self) -> bool {
+        self.value(Location::Register(FRAME)) == self.value(Location::Register(STACK))
     }
 
     /// The operand that `inst` writes, and what it then holds.

@@ -182,6 +182,20 @@ mod tests {
     }
 
     #[test]
+    fn a_bound_that_a_callee_may_change_counts_nothing() {
+        // sub $24,%rsp; movl $16,12(%rsp); lea 12(%rsp),%rdi; call far; xor %eax,%eax; 1: inc %eax; cmp 12(%rsp),%eax; jne 1b; ret
+        let begin = [0x48, 0x83, 0xec, 24, 0xc7, 0x44, 0x24, 12, 16, 0, 0, 0];
+        let (lea, call) = ([0x48, 0x8d, 0x7c, 0x24, 12], [0xe8, 0, 0x10, 0, 0]);
+        let rest = [0x31, 0xc0, 0xff, 0xc0, 0x3b, 0x44, 0x24, 12, 0x75, 0xf8, 0x48, 0x83, 0xc4, 24, 0xc3];
+        assert_eq!(passes(&[&begin[..], &call, &rest].concat()), [16.0], "it does not know where it is");
+        assert!(passes(&[&begin[..], &lea, &call, &rest].concat()).is_empty());
+        // mov %rsp,%rdi instead: what stands shortly behind may be of the same structure
+        assert!(passes(&[&begin[..], &[0x48, 0x89, 0xe7], &call, &rest].concat()).is_empty());
+        // and without a call, but with a store through a pointer that may be the same: mov %ecx,(%rdi)
+        assert!(passes(&[&begin[..], &lea, &[0x89, 0x0f], &rest].concat()).is_empty());
+    }
+
+    #[test]
     fn a_loop_that_begins_where_the_outer_one_has_come_counts_in_the_mean() {
         // 0: xor %eax,%eax; 2: mov %eax,%edx; 4: inc %edx; 6: cmp $10,%edx; jl 4; inc %eax; cmp $10,%eax; jne 2; ret
         let code = [

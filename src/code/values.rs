@@ -5,10 +5,12 @@
 //! static single assignment form", 1991).
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use super::cfg::{BlockIx, Cfg};
 use super::dominators::Dominators;
-use super::inst::{Effect, Inst};
+use super::frame::Frame;
+use super::inst::Inst;
 use super::state::{Location, Met, State};
 
 /// Times that all blocks are gone through, at most.
@@ -20,7 +22,7 @@ const LARGEST: usize = 1 << 17;
 pub(super) struct Values<'a> {
     insts: &'a [Inst],
     cfg: &'a Cfg,
-    no_slots: bool,
+    frame: Rc<Frame>,
     entering: Vec<State>,
     leaving: Vec<State>,
 }
@@ -28,19 +30,23 @@ pub(super) struct Values<'a> {
 impl<'a> Values<'a> {
     /// `None` if the states do not settle, or of a function that is very large; of a large one only the registers are followed.
     pub fn new(insts: &'a [Inst], cfg: &'a Cfg, dominators: &Dominators) -> Option<Values<'a>> {
-        let settled = |no_slots| Values::settled(insts, cfg, dominators, no_slots);
-        settled(false).or_else(|| settled(true))
+        let settled = |frame: Frame| Values::settled(insts, cfg, dominators, frame.into());
+        let Some(values) = settled(Frame::default()) else {
+            return settled(Frame { ignored: true, ..Frame::default() });
+        };
+        let given = values.given();
+        if given.is_empty() { Some(values) } else { settled(Frame { given, ..Frame::default() }) }
     }
 
     fn settled(
         insts: &'a [Inst],
         cfg: &'a Cfg,
         dominators: &Dominators,
-        no_slots: bool,
+        frame: Rc<Frame>,
     ) -> Option<Values<'a>> {
         let predecessors = cfg.predecessors();
         let none = vec![State::default(); cfg.blocks.len()];
-        let mut values = Values { insts, cfg, no_slots, entering: none.clone(), leaving: none };
+        let mut values = Values { insts, cfg, frame, entering: none.clone(), leaving: none };
         let mut met = Met::new();
         for _ in 0..ROUNDS {
             values.pass(&dominators.order, &predecessors, &mut met)?;
@@ -64,8 +70,9 @@ impl<'a> Values<'a> {
         let mut passed = vec![false; self.cfg.blocks.len()];
         for &block in order {
             let mut ways = predecessors[block].iter().filter(|&&p| passed[p]).map(|&p| &self.leaving[p]);
-            let entry = if block == 0 { Some(State::of_entry(self.no_slots)) } else { ways.next().cloned() };
-            let first = entry.unwrap_or_else(|| State::of_stray(block, self.no_slots));
+            let entry =
+                if block == 0 { Some(State::of_entry(self.frame.clone())) } else { ways.next().cloned() };
+            let first = entry.unwrap_or_else(|| State::of_stray(block, self.frame.clone()));
             self.entering[block] = first.meet(block, &ways.collect::<Vec<_>>(), met);
             self.leaving[block] = self.until(block, self.cfg.blocks[block].end);
             passed[block] = true;
@@ -104,16 +111,21 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Slots whose address is put into a register: anyone may write to them.
-    pub fn escaped(&self) -> BTreeSet<Location> {
-        let mut escaped = BTreeSet::new();
+    /// Whether anyone may write to a location.
+    pub fn is_given(&self, location: Location) -> bool {
+        self.frame.is_given(location)
+    }
+
+    /// Slots whose address is put into a register.
+    fn given(&self) -> BTreeSet<Location> {
+        let mut given = BTreeSet::new();
         for block in 0..self.cfg.blocks.len() {
-            self.follow(block, |ix, state| {
-                if let (Effect::Lea { .. }, Some(address)) = (self.insts[ix].effect, self.insts[ix].memory) {
-                    escaped.extend(state.address(address).and_then(|pointer| state.slot(&pointer)));
-                }
-            });
+            let mut state = self.entering[block].clone();
+            for ix in self.cfg.blocks[block].first..self.cfg.blocks[block].end {
+                state.run(ix, &self.insts[ix]);
+                given.extend(state.given_by(&self.insts[ix]));
+            }
         }
-        escaped
+        given
     }
 }

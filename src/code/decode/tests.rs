@@ -128,3 +128,50 @@ fn operands_are_kept_as_addresses_are_made_of_them() {
     let gather = long(&[0xc4, 0xe2, 0x6d, 0x92, 0x04, 0x88]); // vgatherdps %ymm2,(%rax,%ymm1,4),%ymm0
     assert!(gather.memory.is_some_and(|m| m.opaque));
 }
+
+#[test]
+fn what_the_decoder_calls_complex_has_effects_too() {
+    let [rax, rcx, rdx] = [0, 1, 2].map(Registers::general);
+    let r11 = Registers::general(11);
+    assert_eq!(long(&[0x0f, 0x05]).writes, rax.or(rcx).or(r11), "syscall");
+    assert_eq!(long(&[0x0f, 0x31]).writes, rax.or(rdx), "rdtsc");
+    let bts = long(&[0x48, 0x0f, 0xab, 0x07]); // bts %rax,(%rdi)
+    assert!(bts.loads && bts.stores && bts.writes == Registers::FLAGS);
+    let gather = long(&[0xc4, 0xe2, 0x6d, 0x92, 0x04, 0x88]); // vgatherdps %ymm2,(%rax,%ymm1,4),%ymm0
+    assert!(gather.loads && !gather.stores && gather.writes == Registers::vector(0));
+    let xsave = long(&[0x0f, 0xae, 0x20]); // xsave (%rax)
+    assert!(xsave.stores && !xsave.loads && xsave.writes.is_empty());
+}
+
+#[test]
+fn strings_read_and_write_what_they_say_and_count_where_they_repeat() {
+    let rcx = Registers::general(1);
+    let [scan, store, both] = [&[0xae][..], &[0xf3, 0xaa], &[0xf3, 0xa4]].map(long);
+    assert!(scan.loads && !scan.stores && scan.writes.and(rcx).is_empty(), "scasb");
+    assert!(!store.loads && store.stores && store.writes.and(rcx) == rcx, "rep stosb");
+    assert!(both.loads && both.stores && both.reads.and(rcx) == rcx, "rep movsb");
+}
+
+#[test]
+fn the_second_byte_of_a_register_is_no_copy_of_it() {
+    let high = long(&[0x0f, 0xb6, 0xcc]); // movzbl %ah,%ecx
+    assert_eq!((high.reads, high.writes), (Registers::general(0), Registers::general(1)));
+    assert_eq!(high.effect, Effect::Other);
+    let low = long(&[0x0f, 0xb6, 0xc8]); // movzbl %al,%ecx
+    assert_eq!(low.effect, Effect::Copy { to: Number::Register(1), from: Number::Register(0) });
+}
+
+#[test]
+fn slow_instructions_are_no_quick_ones() {
+    assert_eq!(long(&[0xf3, 0x90]).kind, Kind::System, "pause");
+    assert_eq!(long(&[0x90]).kind, Kind::Nop, "nop");
+    assert_eq!(long(&[0xd9, 0xfe]).kind, Kind::System, "fsin");
+    assert_eq!(long(&[0x0f, 0xc7, 0xf0]).kind, Kind::System, "rdrand %eax");
+    assert_eq!(long(&[0xf2, 0x0f, 0x38, 0xf1, 0xc8]).kind, Kind::Multiply, "crc32 %eax,%ecx");
+}
+
+#[test]
+fn a_breakpoint_stops() {
+    assert_eq!(long(&[0xcc]).flow, Flow::Stop, "int3");
+    assert_eq!(long(&[0xcd, 0x80]).flow, Flow::Next, "int $0x80");
+}
