@@ -36,7 +36,7 @@ impl Border {
 pub fn from_outside(region: &Region, rates: &Rates) -> Vec<f64> {
     let mut entered = rates.blocks.clone();
     for (ix, arm) in region.arms.iter().enumerate() {
-        if let Some(to) = arm.to.filter(|_| !arm.again) {
+        if let Some(to) = arm.to {
             entered[to] -= rates.taken(region, ix);
         }
     }
@@ -76,5 +76,23 @@ mod tests {
             border.leaves
         );
         assert!(near(border.leaves.iter().sum(), 1.75));
+    }
+
+    #[test]
+    fn calls_of_itself_come_from_inside() {
+        // 0: call 10; 5: jmp 0 — 10: je 17; 12: call 10; 17: ret
+        let mut code = vec![0xe8, 0x0b, 0, 0, 0, 0xeb, 0xf9];
+        code.resize(0x10, 0xcc);
+        code.extend([0x74, 0x05, 0xe8, 0xf9, 0xff, 0xff, 0xff, 0xc3]);
+        let source = Bytes(0, code);
+        let functions = [0..7, 0x10..0x18].map(|r| (0, explore(&source, r, &[])));
+        let program = Program::link(functions.into(), &NoStubs, &Told::default());
+        let region = Region::fed(&program, &Classes::of(&program), &[0, 1], &|_, _| true, &[].into());
+        let z = vec![3.0; region.freedom() + region.roots.len() - 1];
+        let rates = Circulation::new(&region).rates(&region, &z, 100.0).expect("a flow");
+        let called =
+            region.roots.iter().position(|&root| region.blocks[root].function == 1).expect("it recurs");
+        let (entered, runs) = (from_outside(&region, &rates)[called], rates.blocks[region.roots[called]]);
+        assert!(entered < 1e-6 * runs, "{entered} of {runs}");
     }
 }

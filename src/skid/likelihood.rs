@@ -90,7 +90,8 @@ impl Model {
 
     /// Samples that tell how often blocks ran as they stand: exact ones, where there are any.
     pub fn counted(&self) -> &Observation {
-        self.events.iter().find(|event| event.exact).unwrap_or(&self.events[0])
+        let exact = self.events.iter().find(|event| event.exact && event.total() > 0.0);
+        exact.unwrap_or(&self.events[0])
     }
 
     /// How long each node should be waited for, by now.

@@ -119,6 +119,9 @@ impl Nests {
             self.outer.push(outer);
             self.depth.push(depth);
             own.iter().for_each(|&b| self.inner[b] = Some(ix));
+            if own.len() == 1 {
+                continue;
+            }
             let mut entered = vec![false; next.len()];
             for (from, to) in next.iter().enumerate().flat_map(|(f, n)| n.iter().map(move |&t| (f, t))) {
                 entered[to] |= within(to) && !within(from);

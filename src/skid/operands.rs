@@ -1,6 +1,6 @@
 //! What an instruction waits for, and what waits for it.
 
-use crate::code::{Address, Inst, Kind, Registers, Sum};
+use crate::code::{Address, Effect, Inst, Kind, Number, Registers, Sum};
 
 /// Values that pass from one instruction to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +36,10 @@ impl Operands {
         }
         let values = |set: Registers| set.without(Registers::FLAGS);
         let Operands { reads, writes, .. } = operands;
-        if inst.mnemonic.contains("xor") && !inst.loads && values(reads) == values(writes) {
+        let clears = matches!(inst.effect, Effect::Copy { from: Number::Constant(0), .. });
+        // with a constant it needs what it changes
+        let alone = clears || &*inst.mnemonic != "xor";
+        if inst.mnemonic.contains("xor") && !inst.loads && alone && values(reads) == values(writes) {
             operands.reads = reads.without(values(writes));
         }
         operands
@@ -58,6 +61,9 @@ mod tests {
         assert_eq!(of(&[0x31, 0xc0]).reads, Registers::default()); // xor eax, eax
         assert_eq!(of(&[0x31, 0xc8]).reads, eax.or(ecx)); // xor eax, ecx
         assert_ne!(of(&[0x31, 0xc0]).writes.0 & eax.0, 0);
+        assert_eq!(of(&[0x83, 0xf0, 0x05]).reads, eax, "xor $5,%eax");
+        let xmm0 = Registers::vector(0);
+        assert_eq!(of(&[0x66, 0x0f, 0xef, 0xc0]).reads.and(xmm0), Registers::default(), "pxor %xmm0,%xmm0");
     }
 
     #[test]

@@ -184,6 +184,16 @@ impl Conservation<'_> {
         })
     }
 
+    /// Standard deviations of the priors of branch logits, as they enter the density: where both sides of what is expected differ,
+    /// the mean of the two.
+    pub fn scales(&self) -> impl Iterator<Item = f64> {
+        let off = |by: f64| {
+            let logits: Vec<f64> = self.expected.iter().map(|usual| usual + by).collect();
+            self.deviations(&logits).collect::<Vec<f64>>()
+        };
+        off(-1.0).into_iter().zip(off(1.0)).map(|(below, above)| 0.5 * (below + above))
+    }
+
     /// Standard deviations of the priors of all parameters `z`, around those expected.
     fn spreads(&self, z: &[f64]) -> impl Iterator<Item = f64> {
         let (branches, roots) = z.split_at(self.model.region.freedom());

@@ -49,10 +49,13 @@ pub fn descend(energy: &dyn Energy, start: Vec<f64>, effort: Effort) -> Option<M
     for _ in 0..effort.iterations {
         let mut slopes = known.take().unwrap_or_else(|| Slopes::at(energy, &place.z, &place.residuals));
         let gradient = slopes.gradient(&place.residuals);
+        let before = damping;
         let Some((step, there)) = lower(energy, &place, &slopes, &gradient, &mut damping) else {
             if slopes.stale == 0 {
                 break;
             }
+            // it was the slopes
+            damping = before;
             continue;
         };
         let gain = value(&place.residuals) - value(&there.residuals);

@@ -59,12 +59,11 @@ struct Evidence {
 
 /// What `group` says of a prior so many times as wide as usual, where the mode is sought from `start`.
 fn evidence(group: &Group, start: Vec<f64>, width: f64) -> Option<Evidence> {
-    let free = group.model.region.freedom();
     let energy = Conservation::at(&group.model, &start, TIMED.wider(width));
     let mode = descend(&energy, start, Effort::thorough(ITERATIONS))?;
     let factor = cholesky(&precision(&energy, &mode.z)?)?;
     let volume: f64 = factor.iter().enumerate().map(|(k, row)| row[k].ln()).sum();
-    let scale: f64 = energy.deviations(&mode.z[..free]).map(f64::ln).sum();
+    let scale: f64 = energy.scales().map(f64::ln).sum();
     Some(Evidence { energy: mode.energy + volume + scale, mode: mode.z })
 }
 
