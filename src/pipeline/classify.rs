@@ -111,7 +111,7 @@ const BY_OPS: &str = "the processor notes the op's instruction; counted by ops, 
 fn hardware(config: u64) -> Kind {
     use Class::{Occurrence, Retirement, Time};
     match config {
-        0 | 6..=9 => kind(Time, Counts::Instructions, TIME),
+        0 | 6 | 9 => kind(Time, Counts::Instructions, TIME),
         1 => kind(Retirement, Counts::Instructions, RETIRED),
         2 | 3 => kind(Occurrence, Counts::Memory, MISSED),
         4 => kind(Retirement, Counts::Transfers, RETIRED),
@@ -173,6 +173,12 @@ mod tests {
     fn events_are_told_apart() {
         assert_eq!(of(0, 0, 0, 9, 0), Class::Time, "cycles");
         assert_eq!(of(0, 1, 0, 9, 0), Class::Retirement, "instructions");
+        assert_eq!(of(0, 9, 0, 9, 0), Class::Time, "ref-cycles");
+        assert_eq!(
+            of(0, 8, 0, 9, 0),
+            Class::Unknown,
+            "stalled-cycles-backend: no measure of how long code takes"
+        );
         assert_eq!(of(1, 0, 0, 9, 0), Class::Time, "cpu-clock");
         assert_eq!(of(1, 2, 0, 9, 0), Class::Synchronous, "page-faults");
         assert_eq!(of(3, 0x10000, 0, 9, 0), Class::Occurrence, "L1-dcache-load-misses");

@@ -11,7 +11,7 @@ use super::correct::Desk;
 use super::runs;
 use crate::perfdata::AttrIx;
 use crate::report::Class;
-use crate::skid::folded::Folded;
+use crate::skid::folded::{Counts, Folded};
 use crate::solve::Evidence;
 use crate::solve::diagnose::quantile;
 
@@ -23,6 +23,8 @@ impl Desk<'_> {
         let told = (0..self.kinds.len()).filter(|&ix| self.kinds[ix].tells_runs);
         let late = of(Class::Retirement).map(|ix| self.folded(ix)).chain(told.map(|ix| self.runs(ix)));
         let mut retired: Vec<Folded> = late.filter(|f| !f.weight.is_empty()).collect();
+        // the first is the scale
+        retired.sort_by_key(|f| f.counts != Counts::Instructions);
         // what stacks show is no scale: it is worth something beside samples of an event alone
         if retired.iter().any(|f| !f.exact) {
             retired.extend(self.ran(of(Class::Retirement)).or_else(|| self.ran(of(Class::Time))));
