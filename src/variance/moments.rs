@@ -124,10 +124,11 @@ pub struct Split {
 impl Split {
     /// Of the values of several threads.
     pub fn of<'a>(threads: impl Iterator<Item = &'a Moments> + Clone) -> Split {
-        let mut all = Moments::default();
+        let (mut n, mut sum) = (0.0, 0.0);
         let (mut spread, mut freedom, mut groups, mut squares) = (0.0, 0.0, 0.0, 0.0);
         for thread in threads.clone().filter(|thread| thread.n > 0) {
-            all.merge(thread);
+            n += thread.n as f64;
+            sum += thread.n as f64 * thread.mean;
             spread += thread.spread;
             freedom += thread.freedom();
             groups += 1.0;
@@ -137,8 +138,9 @@ impl Split {
         if groups < 2.0 {
             return Split { within, between: 0.0 };
         }
-        let n = all.n as f64;
-        let apart: f64 = threads.map(|thread| thread.n as f64 * (thread.mean - all.mean).powi(2)).sum();
+        // threads count by how many values they have, whatever those stand for
+        let mean = sum / n;
+        let apart: f64 = threads.map(|thread| thread.n as f64 * (thread.mean - mean).powi(2)).sum();
         let size = (n - squares / n) / (groups - 1.0);
         Split { within, between: ((apart / (groups - 1.0) - within) / size).max(0.0) }
     }
@@ -231,5 +233,19 @@ mod tests {
         let alike = [of(&[9.0, 10.0, 11.0]), of(&[9.0, 10.0, 11.0])];
         assert_eq!(Split::of(alike.iter()), Split { within: 1.0, between: 0.0 });
         assert_eq!(Split::of([].iter()), Split::default());
+    }
+
+    #[test]
+    fn how_far_threads_are_apart_does_not_depend_on_what_their_values_stand_for() {
+        let between = |weight: f64| {
+            let mut threads = [Moments::default(), Moments::default()];
+            for i in 0..200 {
+                threads[0].push(10.0 + f64::from(i % 2), 1.0);
+                threads[1].push(12.0 + f64::from(i % 2), weight);
+            }
+            Split::of(threads.iter()).between
+        };
+        assert!((between(1.0) - 2.0).abs() < 0.01, "{}", between(1.0));
+        assert!((between(50.0) - between(1.0)).abs() < 1e-9, "{}", between(50.0));
     }
 }
