@@ -2,6 +2,8 @@
 
 mod recording;
 
+use std::io::Write;
+
 use recording::testdata;
 use skidconv::perfdata::{AttrIx, PerfFile, Sideband, Tally, Warning, kinds};
 
@@ -55,6 +57,31 @@ fn every_sample_is_counted_for_its_event() {
             .collect();
         assert_eq!(found, *events, "{name}");
     }
+}
+
+fn of_bytes(bytes: &[u8]) -> PerfFile {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    PerfFile::from_file(file).unwrap()
+}
+
+#[test]
+fn recordings_of_the_first_version_are_read_as_later_ones() {
+    let mut bytes = std::fs::read(testdata("quipper-remmap-3.2.data")).unwrap();
+    bytes[..8].copy_from_slice(b"PERFFILE");
+    let (tally, warnings, _) = walk(&of_bytes(&bytes));
+    assert_eq!((tally.records(), tally.samples(AttrIx(0)), warnings), (343, 198, vec![]));
+}
+
+#[test]
+fn formats_of_tracepoints_that_count_as_their_record_s_own_bytes_are_passed_over_once() {
+    let mut bytes = std::fs::read(testdata("quipper-piped.header_features_aligned-6.12.data")).unwrap();
+    // as simpleperf writes them: the size of what follows inside of what the record says that it has
+    for part in [[66, 32 << 16], [20, 1], [2, 3], [4, 5], [68, 8 << 16]] {
+        bytes.extend(part.into_iter().flat_map(u32::to_le_bytes));
+    }
+    let (tally, warnings, _) = walk(&of_bytes(&bytes));
+    assert_eq!((tally.records(), tally.samples(AttrIx(0)), warnings), (47, 9, vec![]));
 }
 
 #[test]

@@ -48,12 +48,6 @@ pub enum Error {
         /// Length of the file.
         len: u64,
     },
-    /// The format of perf before 3.4.
-    #[error(
-        "a perf.data of the first version (PERFFILE, written by perf before Linux 3.4), \
-         which is not supported"
-    )]
-    Version1,
     /// A header of a size that no perf writes.
     #[error("file header of {size} bytes (known: 16 for pipe mode, 72 and 104 for files)")]
     HeaderSize {

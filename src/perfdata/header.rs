@@ -68,6 +68,18 @@ pub(super) struct Header {
     pub narrow: bool,
 }
 
+/// What perf before Linux 3.4 begins a file with, in either byte order; the rest is as later, without event types by name.
+const FIRST_VERSION: &[u8; 8] = b"PERFFILE";
+
+/// The byte order in which the header's size is one that there is.
+fn byte_order_by_size(bytes: &[u8]) -> Endian {
+    let size = Endian::Big.u64(bytes, 8);
+    match size {
+        Some(PIPE_HEADER | OLD_FILE_HEADER | FILE_HEADER) => Endian::Big,
+        _ => Endian::Little,
+    }
+}
+
 impl Header {
     /// Reads the header of a file of `len` bytes.
     pub fn read(file: &File, len: u64, warnings: &mut Vec<Warning>) -> Result<Header, Error> {
@@ -76,7 +88,7 @@ impl Header {
         let endian = match &magic {
             b"PERFILE2" => Endian::Little,
             b"2ELIFREP" => Endian::Big,
-            b"PERFFILE" | b"ELIFFREP" => return Err(Error::Version1),
+            FIRST_VERSION => byte_order_by_size(&bytes),
             _ => return Err(Error::Magic { magic }),
         };
         let size = endian.u64(&bytes, 8).ok_or(Error::TooShort { len })?;
@@ -188,8 +200,16 @@ mod tests {
     }
 
     #[test]
-    fn version_1_is_refused_by_name() {
-        assert!(matches!(read(b"PERFFILE_and_more_bytes").0, Err(Error::Version1)));
+    fn the_first_version_is_read_in_either_byte_order() {
+        let little = header(104, (104, 0), [0; 4]);
+        let mut big: Vec<u8> = little.chunks(8).flat_map(|word| word.iter().rev().copied()).collect();
+        let mut little = little;
+        for (bytes, endian) in [(&mut little, Endian::Little), (&mut big, Endian::Big)] {
+            bytes[..8].copy_from_slice(b"PERFFILE");
+            let header = read(bytes).0.unwrap();
+            assert_eq!((header.endian, header.data.offset), (endian, 104));
+        }
+        assert!(matches!(read(b"PERFFILE_and_more_bytes").0, Err(Error::HeaderSize { .. })));
     }
 
     #[test]

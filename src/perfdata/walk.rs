@@ -7,6 +7,8 @@ use super::{Error, Warning};
 
 /// Size of `struct perf_event_header { u32 type; u16 misc; u16 size; }`.
 pub(super) const RECORD_HEADER: usize = 8;
+/// Bytes of `PERF_RECORD_HEADER_TRACING_DATA` at most, as perf writes it: the size of what follows, and padding.
+const TRACING_DATA: usize = 16;
 
 /// A record in the walk's buffer, valid until the next step.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +79,8 @@ impl<'f> Walk<'f> {
         }
         let payload = match kind {
             kinds::AUXTRACE => self.endian.u64(bytes, RECORD_HEADER).unwrap_or(0),
+            // simpleperf counts what follows it as its own
+            kinds::HEADER_TRACING_DATA if len > TRACING_DATA => 0,
             kinds::HEADER_TRACING_DATA => self.endian.u32(bytes, RECORD_HEADER).unwrap_or(0).into(),
             _ => 0,
         };

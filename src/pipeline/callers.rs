@@ -8,7 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::decoding::place;
 use super::survey::{Cell, Context, Survey};
-use crate::code::{Flow, Function, Inst, Linker, Place, Registers, Seen, Told};
+use crate::code::{Effect, Flow, Function, Inst, Linker, Number, Place, Registers, Seen, Told};
+
+/// The frame pointer.
+const FRAME: u8 = 5;
+const STACK: u8 = Registers::STACK_POINTER;
 
 /// A stub has at most so many instructions.
 const STUB: usize = 4;
@@ -98,8 +102,12 @@ impl<'a> Book<'a> {
 
     /// Notes the functions with frames that indirect calls enter.
     fn enter(&mut self, cell: &Cell, context: &Context) {
-        for (_, call, callee) in self.lookup.chain(cell, context) {
-            if self.lookup.is_indirect(call) && (context.unwound || self.lookup.has_frame(callee)) {
+        for (depth, call, callee) in self.lookup.chain(cell, context) {
+            let framed = match depth {
+                0 => self.lookup.is_framed(place(cell.at)),
+                _ => self.lookup.has_frame(callee),
+            };
+            if self.lookup.is_indirect(call) && (context.unwound || framed) {
                 self.lookup.entered.entry(call).or_default().insert(callee);
             }
         }
@@ -156,6 +164,10 @@ impl<'a> Book<'a> {
             ..self.told
         }
     }
+}
+
+fn sets_up_frame(inst: &Inst) -> bool {
+    inst.effect == Effect::Copy { to: Number::Register(FRAME), from: Number::Register(STACK) }
 }
 
 /// The function whose range holds a place.
@@ -217,10 +229,18 @@ impl Lookup<'_> {
         matches!(self.flow(call), Some(Flow::IndirectCall { .. }))
     }
 
-    /// Whether a function begins by keeping its caller's frame: a chain of frame pointers then names its caller.
+    /// Whether a function sets up a frame of its own before it calls: a chain of frame pointers then names its caller.
     fn has_frame(&self, at: Place) -> bool {
-        let keeps = |i: &Inst| &*i.mnemonic == "push" && i.reads.0 & Registers::general(5).0 != 0;
-        self.starting(at).is_some_and(|f| f.insts.iter().take(2).any(keeps))
+        self.starting(at).is_some_and(|f| f.insts.iter().any(sets_up_frame))
+    }
+
+    /// Whether the frame pointer is its function's at an instruction: behind where it is set up, and not at the return.
+    fn is_framed(&self, at: Place) -> bool {
+        let of = |f: &Function| {
+            let (here, begins) = (f.at(at.address)?, f.insts.iter().position(sets_up_frame)?);
+            Some(here > begins && f.insts[here].flow != Flow::Return)
+        };
+        self.around(at).and_then(of).unwrap_or(false)
     }
 
     /// What brings control to `to` where a chain names the call at `call`.
@@ -243,6 +263,11 @@ impl Lookup<'_> {
         }
     }
 
+    /// Whether an indirect call was seen to enter a function.
+    fn enters(&self, call: Place, to: Place) -> bool {
+        self.entered.get(&call).is_some_and(|entered| entered.contains(&to))
+    }
+
     /// The jump to `to` of the stub at `stub`, where that may be one.
     fn jump_of_stub(&self, stub: Place, to: Place) -> Option<Place> {
         let insts = &self.starting(stub)?.insts;
@@ -261,7 +286,7 @@ impl Lookup<'_> {
         let (mut known, mut ring) = (BTreeSet::from([at]), vec![at]);
         while !ring.is_empty() && known.len() <= MOST_BETWEEN {
             let mut next = BTreeSet::new();
-            let mut open = Vec::new();
+            let (mut open, mut seen) = (Vec::new(), Vec::new());
             for &from in &ring {
                 let Some(function) = self.starting(from) else { continue };
                 for inst in &function.insts {
@@ -270,7 +295,9 @@ impl Lookup<'_> {
                             next.insert(Place { address, ..from });
                         }
                         Flow::IndirectCall { via: None } => {
-                            open.push(Place { address: inst.address, ..from })
+                            let call = Place { address: inst.address, ..from };
+                            open.push(call);
+                            seen.extend(Some(call).filter(|call| self.enters(*call, to)));
                         }
                         _ => {}
                     }
@@ -278,6 +305,9 @@ impl Lookup<'_> {
                 if next.contains(&to) {
                     return Some(Caller::Within(from));
                 }
+            }
+            if !seen.is_empty() {
+                return Some(Caller::Among(seen));
             }
             if !open.is_empty() {
                 return (open.len() <= MOST_CALLS).then_some(Caller::Among(open));
