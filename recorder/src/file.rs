@@ -13,6 +13,7 @@ use crate::set_aside::SetAside;
 use crate::sys::Attr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// What both forms of a recording begin with.
@@ -52,7 +53,9 @@ impl DataFile {
     pub fn create(path: &Path, events: &[Described]) -> Result<DataFile, Error> {
         let failed = |cause| Error::Write { path: path.into(), cause };
         let old = SetAside::at(path).map_err(failed)?;
+        // as perf does: what a stack held is nobody else's
         let mut options = OpenOptions::new();
+        options.mode(0o600);
         let file = options.read(true).write(true).create(true).truncate(true).open(path).map_err(failed)?;
         let is_regular = file.metadata().map_err(failed)?.is_file();
         let path = path.to_owned();

@@ -18,9 +18,12 @@ use crate::perfdata::AttrIx;
 use format::{Category, Markers, Meta, Profile, SampleUnits, Thread};
 use libraries::Libraries;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use tables::Tables;
 use timeline::{Entry, Timeline, milliseconds};
+
+/// Bytes that are compressed at a time.
+const PIECE: usize = 64 << 10;
 
 /// Tracks that are shown from the start; the others are a click away.
 const VISIBLE: usize = 30;
@@ -107,8 +110,12 @@ impl Exporter for Firefox {
     fn finish(mut self: Box<Self>, context: &mut Context<'_>, out: &mut dyn Write) -> Result<(), Error> {
         let profile = self.profile(context);
         if self.gzip {
+            // what comes in single numbers compresses slowly
             let mut gzip = flate2::write::GzEncoder::new(out, flate2::Compression::default());
-            serde_json::to_writer(&mut gzip, &profile)?;
+            let mut pieces = BufWriter::with_capacity(PIECE, &mut gzip);
+            serde_json::to_writer(&mut pieces, &profile)?;
+            pieces.flush()?;
+            drop(pieces);
             gzip.finish()?;
         } else {
             serde_json::to_writer(out, &profile)?;
