@@ -6,10 +6,12 @@
 
 mod archive;
 mod binary;
+mod builds;
 mod debuginfod;
 mod elf;
 mod expansion;
 mod functions;
+mod identity;
 mod images;
 mod listing;
 mod locate;

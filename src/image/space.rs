@@ -15,8 +15,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::ImageId;
+use super::identity;
 use super::listing::Anchor;
-use super::mapping::{Mapped, Mapping, MappingIx, Moment, When};
+use super::mapping::{Mapped, Mapping, MappingIx, Moment, Span, When};
 use super::name::{ImageName, NameKind, canonical, classify, start_symbol};
 use super::overlay::Overlay;
 use super::threads::Threads;
@@ -27,7 +28,10 @@ use crate::perfdata::{Comm, CpuMode, Mmap, Sideband, Task};
 pub struct AddressSpaces {
     pending: Vec<(When, Event)>,
     timed: bool,
+    /// Until they are sealed, all names that records state; then each file once.
     images: Vec<ImageName>,
+    /// When each of them was mapped first and last.
+    spans: Vec<Span>,
     image_ids: HashMap<ImageName, ImageId>,
     /// In order of their moments; `laid[i]` is when `mappings[i]` was made.
     mappings: Vec<Mapping>,
@@ -100,7 +104,10 @@ impl AddressSpaces {
         let path = canonical(&mmap.filename).to_vec();
         let kind = classify(&path, mmap.mode);
         let private = matches!(kind, NameKind::Anonymous | NameKind::Memfd | NameKind::JitMap);
-        let name = ImageName { path, kind, build_id: mmap.build_id.clone(), pid: pid.filter(|_| private) };
+        let on_disk = matches!(kind, NameKind::File | NameKind::Deleted);
+        let build_id = mmap.build_id.clone().filter(|id| id.iter().any(|&byte| byte != 0));
+        let (inode, pid_of) = (mmap.inode.filter(|_| on_disk), pid.filter(|_| private));
+        let name = ImageName { path, kind, build_id, inode, pid: pid_of };
         let image = self.intern(name);
         if kind == NameKind::KernelModule {
             self.modules.insert(image, mmap.start);
@@ -125,6 +132,7 @@ impl AddressSpaces {
         for (when, event) in events {
             self.replay(self.moment(when), event);
         }
+        self.identify();
         for space in &mut self.spaces {
             let range = |&ix: &u32| {
                 let mapping = &self.mappings[ix as usize];
@@ -134,6 +142,18 @@ impl AddressSpaces {
             space.overlay = Overlay::new(&ranges);
         }
         self.note_changes();
+    }
+
+    /// Makes one image of all names that stand for one file.
+    fn identify(&mut self) {
+        let laid = self.mappings.iter().zip(&self.laid).map(|(mapping, &at)| (mapping.image, [at, at]));
+        let of_names = spans(laid, self.images.len());
+        let (files, ids) = identity::files(&self.images, &of_names);
+        self.spans = spans(ids.iter().copied().zip(of_names), files.len());
+        let id = |image: ImageId| ids[image.0 as usize];
+        self.mappings.iter_mut().for_each(|mapping| mapping.image = id(mapping.image));
+        self.modules = self.modules.drain().map(|(image, at)| (id(image), at)).collect();
+        self.images = files;
     }
 
     fn note_changes(&mut self) {
@@ -286,11 +306,17 @@ impl AddressSpaces {
         &self.images
     }
 
-    /// Where the kernel was, if the recording tells.
+    /// When each was mapped first and last.
+    pub(super) fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// Where kernel modules begin.
     pub(super) fn modules(&self) -> &HashMap<ImageId, u64> {
         &self.modules
     }
 
+    /// Where the kernel was, if the recording tells.
     pub(super) fn anchor(&self) -> Option<&Anchor> {
         self.anchor.as_ref()
     }
@@ -314,6 +340,16 @@ impl AddressSpaces {
     pub fn process_end(&self, pid: i32, at: When) -> Option<u64> {
         self.threads.died(pid, self.moment(at)).filter(|_| self.timed)
     }
+}
+
+/// The first and the last moment of each of `n` images.
+fn spans(mapped: impl Iterator<Item = (ImageId, Span)>, n: usize) -> Vec<Span> {
+    let mut spans = vec![[(u64::MAX, u64::MAX), (0, 0)]; n];
+    for (image, [from, to]) in mapped {
+        let [first, last] = &mut spans[image.0 as usize];
+        (*first, *last) = (from.min(*first), to.max(*last));
+    }
+    spans
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::perfdata::Inode;
 
 /// Records as they come in, numbered.
 #[derive(Default)]
@@ -35,6 +36,28 @@ impl Tape {
             mode: if pid < 0 { CpuMode::Kernel } else { CpuMode::User },
             executable: true,
         }))
+    }
+
+    /// Processes that map a file at one path, one after the other, and what their records state.
+    fn stating(stated: &[(Option<Inode>, Option<u8>)]) -> AddressSpaces {
+        let mut tape = Tape::default();
+        for (pid, (inode, build)) in (0..).zip(stated) {
+            let build_id = build.map(|byte| vec![byte; 20]);
+            tape.put(Sideband::Mmap(Mmap {
+                time: Some(pid as u64),
+                pid,
+                tid: pid,
+                start: 0x1000,
+                len: 0x1000,
+                pgoff: 0,
+                filename: b"/bin/a".into(),
+                build_id,
+                inode: *inode,
+                mode: CpuMode::User,
+                executable: true,
+            }));
+        }
+        tape.seal()
     }
 
     fn fork(&mut self, time: impl Into<Option<u64>>, ppid: i32, pid: i32) -> &mut Tape {
@@ -206,6 +229,62 @@ fn run_time_code_of_two_processes_is_not_the_same_image() {
     let spaces = Tape::default().map(0, 1, 0..0x1000, 0, "//anon").map(0, 2, 0..0x1000, 0, "//anon").seal();
     let image = |pid| spaces.resolve(CpuMode::User, pid, at(1), 0).unwrap().image();
     assert_ne!(image(1), image(2));
+}
+
+/// A file on disk 8:1 or on another, or on none.
+fn inode(minor: u32, number: u64, generation: u64) -> Option<Inode> {
+    Some(Inode { device: (if minor > 0 { 8 } else { 0 }, minor), number, generation })
+}
+
+/// Which image each process of [`Tape::stating`] has mapped.
+fn told_apart(stated: &[(Option<Inode>, Option<u8>)]) -> Vec<u32> {
+    let spaces = Tape::stating(stated);
+    let images = spaces.images().len();
+    let image = |pid| spaces.resolve(CpuMode::User, pid, at(1000), 0x1000).unwrap().image().0;
+    let found: Vec<u32> = (0..stated.len() as i32).map(image).collect();
+    assert_eq!(found.iter().max().map_or(0, |&most| most as usize + 1), images, "none is left over");
+    found
+}
+
+#[test]
+fn another_file_or_build_at_a_path_is_another_image() {
+    for (a, b) in [
+        ((inode(1, 7, 0), None), (inode(1, 8, 0), None)),
+        ((inode(1, 7, 5), None), (inode(1, 7, 6), None)),
+        ((inode(1, 7, 0), None), (inode(2, 7, 0), None)),
+        ((None, Some(1)), (None, Some(2))),
+    ] {
+        assert_eq!(told_apart(&[a, b, a]), [0, 1, 0], "{a:?} {b:?}");
+    }
+}
+
+#[test]
+fn one_file_is_one_image_however_much_records_state() {
+    for stated in [
+        // as /proc tells and as the kernel does
+        vec![(inode(1, 7, 0), None), (inode(1, 7, 5), None)],
+        // under overlayfs, seen through two containers and from outside
+        vec![(inode(0, 7, 0), None), (inode(1, 7, 0), None)],
+        vec![
+            (Some(Inode { device: (0, 51), number: 7, generation: 0 }), None),
+            (Some(Inode { device: (0, 52), number: 7, generation: 0 }), None),
+        ],
+        // MMAP and MMAP2
+        vec![(None, None), (inode(1, 7, 0), None)],
+        vec![(inode(1, 7, 0), None), (None, None)],
+        // MMAP2 with a build-id and, where the kernel found none, with an inode
+        vec![(None, Some(1)), (inode(1, 7, 0), None)],
+        vec![(None, Some(1)), (None, None), (None, Some(1))],
+        vec![(None, Some(0)), (None, None)],
+    ] {
+        assert_eq!(told_apart(&stated), vec![0; stated.len()], "{stated:?}");
+    }
+}
+
+#[test]
+fn what_states_nothing_is_of_the_file_that_was_there_first() {
+    let stated = [(inode(1, 7, 0), None), (inode(1, 7, 5), None), (inode(1, 7, 6), None), (None, None)];
+    assert_eq!(told_apart(&stated), [0, 0, 1, 0]);
 }
 
 #[test]
