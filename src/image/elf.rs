@@ -163,6 +163,11 @@ impl Elf {
         self.source.path()
     }
 
+    /// When the file was last changed, in seconds and nanoseconds since 1970.
+    pub fn modified(&self) -> Option<(i64, i64)> {
+        self.source.modified()
+    }
+
     /// x86 of either width; `None` for other machines.
     pub fn class(&self) -> Option<Class> {
         match self.machine {

@@ -33,6 +33,7 @@ mod tally;
 #[cfg(test)]
 mod testing;
 mod unseen;
+mod unverified;
 mod verdicts;
 
 pub use crate::options::{Options, Solver};
