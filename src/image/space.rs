@@ -8,18 +8,19 @@
 //! can be resolved in the order in which the file has them.
 
 mod era;
+mod lineage;
 
 pub use era::{Era, Eras};
 
 use std::collections::HashMap;
-use std::ops::Range;
+
+use lineage::{Layer, Lineage};
 
 use super::ImageId;
 use super::identity;
 use super::listing::Anchor;
 use super::mapping::{Mapped, Mapping, MappingIx, Moment, Span, When};
 use super::name::{ImageName, NameKind, canonical, classify, start_symbol};
-use super::overlay::Overlay;
 use super::threads::Threads;
 use crate::perfdata::{Comm, CpuMode, Mmap, Sideband, Task};
 
@@ -37,6 +38,7 @@ pub struct AddressSpaces {
     mappings: Vec<Mapping>,
     laid: Vec<Moment>,
     spaces: Vec<Space>,
+    lineage: Lineage,
     kernel: SpaceIx,
     anchor: Option<Anchor>,
     /// Where kernel modules begin.
@@ -53,8 +55,8 @@ type SpaceIx = usize;
 
 #[derive(Debug, Default)]
 struct Space {
+    /// Numbers of its mappings, ascending.
     own: Vec<u32>,
-    overlay: Overlay,
     /// Whose mappings show through where this space has none, and how many had been laid at the fork.
     parent: Option<(SpaceIx, u32)>,
 }
@@ -133,14 +135,7 @@ impl AddressSpaces {
             self.replay(self.moment(when), event);
         }
         self.identify();
-        for space in &mut self.spaces {
-            let range = |&ix: &u32| {
-                let mapping = &self.mappings[ix as usize];
-                (ix, mapping.start..mapping.end)
-            };
-            let ranges: Vec<(u32, Range<u64>)> = space.own.iter().map(range).collect();
-            space.overlay = Overlay::new(&ranges);
-        }
+        self.lineage = Lineage::new(&self.spaces, &self.mappings);
         self.note_changes();
     }
 
@@ -197,8 +192,7 @@ impl AddressSpaces {
         }
     }
 
-    /// What a fork of `pid` inherits. A space without mappings of its own passes on what it inherited, so that a chain of
-    /// forks does not become a chain of look-ups.
+    /// What a fork of `pid` inherits. A space without mappings of its own passes on what it inherited.
     fn as_of_now(&self, pid: i32) -> Option<(SpaceIx, u32)> {
         let space = self.processes.get(&pid)?.last()?.1;
         match self.spaces[space].own.is_empty() {
@@ -249,17 +243,15 @@ impl AddressSpaces {
         spaces.get(entered.saturating_sub(1)).map(|&(_, space)| space)
     }
 
+    /// How many mappings had been laid by a moment.
+    fn laid_by(&self, at: Moment) -> u32 {
+        self.laid.partition_point(|&laid| laid <= at) as u32
+    }
+
     fn lookup(&self, space: SpaceIx, at: Moment, address: u64) -> Option<Mapped> {
-        let mut before = self.laid.partition_point(|&laid| laid <= at) as u32;
-        let mut space = self.spaces.get(space)?;
-        loop {
-            if let Some(ix) = space.overlay.topmost(address, before) {
-                return Some(Mapped { ix: MappingIx(ix), mapping: self.mappings[ix as usize], address });
-            }
-            let (parent, forked) = space.parent?;
-            before = before.min(forked);
-            space = &self.spaces[parent];
-        }
+        let covering = |layer: &Layer, before: u32| layer.covering(address, before);
+        let ix = self.lineage.find(space, self.laid_by(at), covering)?;
+        Some(Mapped { ix: MappingIx(ix), mapping: self.mappings[ix as usize], address })
     }
 
     /// Where the process shows `file_offset` of `image`, if it does.
@@ -285,20 +277,19 @@ impl AddressSpaces {
         image: ImageId,
         file_offset: u64,
     ) -> Option<u64> {
-        let first = if mode == CpuMode::Kernel { self.kernel } else { self.space_of(pid, moment)? };
-        let mut next = Some(first);
-        while let Some(space) = next.map(|space| &self.spaces[space]) {
-            for &ix in space.own.iter().rev() {
+        let space = if mode == CpuMode::Kernel { self.kernel } else { self.space_of(pid, moment)? };
+        self.lineage.find(space, self.laid_by(moment), |layer, mut before| {
+            while let Some(ix) = layer.having(image, file_offset, before) {
                 let mapping = self.mappings[ix as usize];
                 let address = mapping.start.wrapping_add(file_offset.wrapping_sub(mapping.file_offset));
-                let shown = mapping.image == image && (mapping.start..mapping.end).contains(&address);
-                if shown && self.lookup(first, moment, address).is_some_and(|found| found.ix.0 == ix) {
+                if self.lookup(space, moment, address).is_some_and(|found| found.ix.0 == ix) {
                     return Some(address);
                 }
+                // hidden: an earlier one may be elsewhere
+                before = ix;
             }
-            next = space.parent.map(|(parent, _)| parent);
-        }
-        None
+            None
+        })
     }
 
     /// What was mapped, in the order of [`ImageId`].
