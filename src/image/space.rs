@@ -184,7 +184,7 @@ impl AddressSpaces {
             Event::Fork(task) => {
                 self.threads.fork(at, &task);
                 if task.pid != task.ppid {
-                    let parent = self.as_of_now(task.ppid);
+                    let parent = if task.made_up { None } else { self.as_of_now(task.ppid) };
                     self.enter(at, task.pid, parent);
                 }
             }

@@ -60,6 +60,9 @@ pub struct Task {
     pub tid: i32,
     /// The thread that created it.
     pub ptid: i32,
+    /// perf made the record up for what was there before the recording: mappings that it has are told after it, and none are
+    /// its parent's.
+    pub made_up: bool,
 }
 
 /// A thread's name.
@@ -137,8 +140,8 @@ impl Sideband {
             c::PERF_RECORD_MMAP => Sideband::Mmap(at.mmap(record.misc, time)?),
             c::PERF_RECORD_MMAP2 => Sideband::Mmap(at.mmap2(record.misc, time)?),
             c::PERF_RECORD_COMM => Sideband::Comm(at.comm(record.misc, time)?),
-            c::PERF_RECORD_FORK => Sideband::Fork(at.task(time)?),
-            c::PERF_RECORD_EXIT => Sideband::Exit(at.task(time)?),
+            c::PERF_RECORD_FORK => Sideband::Fork(at.task(record.misc, time)?),
+            c::PERF_RECORD_EXIT => Sideband::Exit(at.task(record.misc, time)?),
             c::PERF_RECORD_LOST => Sideband::Lost { time, n: at.u64(16)? },
             c::PERF_RECORD_LOST_SAMPLES => Sideband::LostSamples { time, n: at.u64(8)? },
             c::PERF_RECORD_THROTTLE => Sideband::Throttle { time: at.u64(8).or(time) },
@@ -229,13 +232,14 @@ impl Body<'_> {
     }
 
     /// `u32 pid, ppid, tid, ptid; u64 time;`
-    fn task(&self, time: Option<u64>) -> Option<Task> {
+    fn task(&self, misc: u16, time: Option<u64>) -> Option<Task> {
         Some(Task {
             time: self.u64(24).or(time),
             pid: self.i32(8)?,
             ppid: self.i32(12)?,
             tid: self.i32(16)?,
             ptid: self.i32(20)?,
+            made_up: misc & c::PERF_RECORD_MISC_FORK_EXEC != 0,
         })
     }
 }

@@ -63,7 +63,7 @@ impl Tape {
     }
 
     fn fork(&mut self, time: impl Into<Option<u64>>, ppid: i32, pid: i32) -> &mut Tape {
-        self.put(Sideband::Fork(Task { time: time.into(), pid, ppid, tid: pid, ptid: ppid }))
+        self.put(Sideband::Fork(Task { time: time.into(), pid, ppid, tid: pid, ptid: ppid, made_up: false }))
     }
 
     fn comm(&mut self, time: impl Into<Option<u64>>, pid: i32, name: &str, exec: bool) -> &mut Tape {
@@ -136,6 +136,20 @@ fn a_chain_of_forks_without_mappings_is_one_look_up() {
 }
 
 #[test]
+fn what_was_there_before_the_recording_has_no_mappings_of_its_parent() {
+    let (time, ppid, pid) = (Some(0), 1, 2);
+    let spaces = Tape::default()
+        .map(0, 1, 0x1000..0x9000, 0, "/sh")
+        .comm(0, 2, "server", false)
+        .put(Sideband::Fork(Task { time, pid, ppid, tid: pid, ptid: ppid, made_up: true }))
+        .map(0, 2, 0x1000..0x2000, 0, "/server")
+        .seal();
+    assert_eq!(shown(&spaces, 2, at(10), 0x1000).unwrap(), "/server+0x0");
+    assert_eq!(shown(&spaces, 2, at(10), 0x5000), None, "mapped in the parent only");
+    assert_eq!(spaces.comm(2, 2, at(10)), Some("server"));
+}
+
+#[test]
 fn an_exec_forgets_what_was_mapped_before() {
     let spaces = Tape::default()
         .map(0, 1, 0x1000..0x2000, 0, "/sh")
@@ -157,7 +171,7 @@ fn an_exec_forgets_what_was_mapped_before() {
 fn threads_share_the_mappings_of_their_process() {
     let spaces = Tape::default()
         .comm(0, 1, "main", false)
-        .put(Sideband::Fork(Task { time: Some(10), pid: 1, ppid: 1, tid: 5, ptid: 1 }))
+        .put(Sideband::Fork(Task { time: Some(10), pid: 1, ppid: 1, tid: 5, ptid: 1, made_up: false }))
         .map(20, 1, 0x1000..0x2000, 0, "/plugin")
         .put(Sideband::Comm(Comm { time: Some(30), pid: 1, tid: 5, name: "worker".into(), exec: false }))
         .seal();
@@ -202,7 +216,7 @@ fn a_pid_used_again_starts_with_its_new_parents_mappings() {
         .map(0, 1, 0x1000..0x2000, 0, "/one")
         .map(0, 2, 0x1000..0x2000, 0, "/two")
         .fork(10, 1, 9)
-        .put(Sideband::Exit(Task { time: Some(20), pid: 9, ppid: 1, tid: 9, ptid: 1 }))
+        .put(Sideband::Exit(Task { time: Some(20), pid: 9, ppid: 1, tid: 9, ptid: 1, made_up: false }))
         .fork(30, 2, 9)
         .seal();
     assert_eq!(shown(&spaces, 9, at(15), 0x1000).unwrap(), "/one+0x0");

@@ -73,9 +73,11 @@ fn names_tasks_and_losses_are_read() {
         let (time, name) = (Some(5), b"name".to_vec());
         let expected = Sideband::Comm(Comm { time, pid: 7, tid: 8, name, exec: true });
         assert_eq!(sideband(&comm, &event(), endian), Some(expected));
-        let fork = trailer(of(c::PERF_RECORD_FORK, 0).halves(&[9, 7, 10, 8]).words(&[6]), 66);
-        let expected = Sideband::Fork(Task { time: Some(6), pid: 9, ppid: 7, tid: 10, ptid: 8 });
-        assert_eq!(sideband(&fork, &event(), endian), Some(expected));
+        for (misc, made_up) in [(0, false), (1 << 13, true)] {
+            let fork = trailer(of(c::PERF_RECORD_FORK, misc).halves(&[9, 7, 10, 8]).words(&[6]), 66);
+            let expected = Sideband::Fork(Task { time: Some(6), pid: 9, ppid: 7, tid: 10, ptid: 8, made_up });
+            assert_eq!(sideband(&fork, &event(), endian), Some(expected));
+        }
         let lost = trailer(of(c::PERF_RECORD_LOST, 0).words(&[99, 12]), 7);
         assert_eq!(sideband(&lost, &event(), endian), Some(Sideband::Lost { time: Some(7), n: 12 }));
         let lost = trailer(of(c::PERF_RECORD_LOST_SAMPLES, 0).words(&[3]), 7);
