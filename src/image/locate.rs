@@ -115,9 +115,16 @@ impl Missing {
             Missing::BuildIdMismatch { .. } => {
                 "name a folder that has the recorded build with --symfs, or run `perf archive` on the recorded machine"
             }
-            Missing::Unusable { .. } => {
+            Missing::Unusable { error: ElfError::Denied, .. } => {
                 "make the file readable, or name a folder that has a good copy with --symfs"
             }
+            Missing::Unusable { error: ElfError::Windows, .. } => {
+                "nothing: only code of ELF files is read, and other code is left as it was recorded"
+            }
+            Missing::Unusable { error: ElfError::Other, .. } => {
+                "nothing, unless the recorded file was another: then name a folder that has it with --symfs"
+            }
+            Missing::Unusable { .. } => "name a folder that has a good copy with --symfs",
             Missing::OneOfSeveral { .. } => {
                 "record with `perf record --buildid-mmap`, which tells which build each process has mapped"
             }
@@ -130,7 +137,10 @@ impl Missing {
         match (self, build_id) {
             (Missing::NoPath { .. }, _) => "nothing: no file has its code".into(),
             (Missing::OneOfSeveral { .. }, _) => "record again with perf record --buildid-mmap".into(),
-            (Missing::Unusable { file, .. }, _) => format!("chmod a+r {}", file.display()),
+            (Missing::Unusable { file, error: ElfError::Denied }, _) => {
+                format!("chmod a+r {}", file.display())
+            }
+            (Missing::Unusable { error: ElfError::Windows | ElfError::Other, .. }, _) => self.advice().into(),
             (_, Some(_)) => {
                 format!("{ARCHIVE}{}", if asked { "" } else { "; or skidconv with --debuginfod" })
             }
