@@ -55,6 +55,8 @@ pub struct Report {
     pub regions: Vec<RegionReport>,
     /// Binaries that hold samples and were not found.
     pub missing: Vec<MissingImage>,
+    /// Binaries that hold samples and were taken by their paths, because the recording does not tell their builds.
+    pub unverified: Vec<UnverifiedImage>,
     /// Binaries that hold samples without a symbol.
     pub nameless: Vec<NamelessImage>,
     /// What was tolerated.
@@ -294,6 +296,19 @@ pub struct MissingImage {
     pub reason: String,
     /// What the user can do.
     pub remedy: String,
+}
+
+/// A binary whose build the recording does not tell.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct UnverifiedImage {
+    /// As recorded.
+    pub path: String,
+    /// The file that was taken for it.
+    pub file: String,
+    /// Samples in it.
+    pub samples: u64,
+    /// Whether that file was changed after the recording.
+    pub changed_since: bool,
 }
 
 /// A binary with samples that no symbol covers.

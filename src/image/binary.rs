@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use super::Svma;
+use super::builds::Build;
 use super::chain::{RETURN, Rules};
 use super::elf::{Class, Elf};
 use super::functions::{FunctionRange, Functions};
@@ -55,6 +56,7 @@ pub struct Image {
     pub path: String,
     /// As recorded.
     pub build_id: Option<Vec<u8>>,
+    build: Build,
     search: Arc<SearchPath>,
     opened: OnceLock<(ImageState, Option<Elf>)>,
     debug: OnceLock<Option<Elf>>,
@@ -66,12 +68,12 @@ pub struct Image {
 }
 
 impl Image {
-    pub(super) fn new(name: ImageName, build_id: Option<Vec<u8>>, search: Arc<SearchPath>) -> Image {
-        let path = String::from_utf8_lossy(&name.path).into_owned();
+    pub(super) fn new(name: ImageName, build: Build, search: Arc<SearchPath>) -> Image {
         Image {
+            path: String::from_utf8_lossy(&name.path).into_owned(),
+            build_id: build.id().map(<[u8]>::to_vec),
             name,
-            path,
-            build_id,
+            build,
             search,
             opened: OnceLock::new(),
             debug: OnceLock::new(),
@@ -108,6 +110,9 @@ impl Image {
     }
 
     fn open_file(&self) -> (ImageState, Option<Elf>) {
+        if let Build::Other(why) = &self.build {
+            return (ImageState::Missing(why.clone()), None);
+        }
         match self.search.locate(&self.name, self.build_id.as_deref()) {
             Ok(elf) => {
                 let (file, verified) = (elf.path().to_owned(), self.build_id.is_some());

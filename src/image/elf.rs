@@ -4,6 +4,7 @@
 //! data, and the tables that `functions`, `plt` and `unwind` read. Every size is checked against the file.
 
 use std::ffi::OsStr;
+use std::io;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -27,9 +28,27 @@ pub enum ElfError {
     /// It cannot be read at all.
     #[error("{0}")]
     Io(String),
-    /// It is not ELF, or damaged.
+    /// The user may not read it.
+    #[error("permission denied")]
+    Denied,
+    /// It is a program or library of Windows, as Wine and .NET map them.
+    #[error("not an ELF file but one of Windows (PE)")]
+    Windows,
+    /// It is anything else.
+    #[error("not an ELF file")]
+    Other,
+    /// It is damaged.
     #[error("not a valid ELF file: {0}")]
     Malformed(String),
+}
+
+impl From<io::Error> for ElfError {
+    fn from(error: io::Error) -> ElfError {
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => ElfError::Denied,
+            _ => ElfError::Io(error.to_string()),
+        }
+    }
 }
 
 /// How wide addresses are, of the machines whose code is understood.
@@ -110,12 +129,11 @@ fn is_packed_module(path: &Path) -> bool {
 impl Elf {
     /// Reads the headers of the file at `path`.
     pub fn open(path: &Path) -> Result<Elf, ElfError> {
-        let io = |error: std::io::Error| ElfError::Io(error.to_string());
-        let (source, file) = Source::open(path).map_err(io)?;
+        let (source, file) = Source::open(path)?;
         if is_packed_module(path) {
             let whole = source.read(0, source.len()).unwrap_or_default();
             if let Some(bytes) = expand(&whole, LARGEST) {
-                return Elf::from_bytes(path, bytes.map_err(io)?);
+                return Elf::from_bytes(path, bytes?);
             }
         }
         Elf::headers(source, &ReadCache::new(&file))
@@ -130,6 +148,11 @@ impl Elf {
     }
 
     fn headers<'d>(source: Source, data: impl ReadRef<'d>) -> Result<Elf, ElfError> {
+        match data.read_bytes_at(0, 4).or_else(|()| data.read_bytes_at(0, 2)).unwrap_or_default() {
+            b"\x7fELF" => {}
+            [b'M', b'Z', ..] => return Err(ElfError::Windows),
+            _ => return Err(ElfError::Other),
+        }
         let class = data.read_bytes_at(4, 1).ok().and_then(|bytes| bytes.first().copied());
         match class {
             Some(2) => Elf::parse::<FileHeader64<Endianness>, _>(source, data, true),
@@ -161,6 +184,11 @@ impl Elf {
     /// Where the file is.
     pub fn path(&self) -> &Path {
         self.source.path()
+    }
+
+    /// When the file was last changed, in seconds and nanoseconds since 1970.
+    pub fn modified(&self) -> Option<(i64, i64)> {
+        self.source.modified()
     }
 
     /// x86 of either width; `None` for other machines.

@@ -8,10 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::binary::{Image, ImageState};
+use super::builds::{Build, builds};
 use super::listing::{Anchor, Listed, Listing};
 use super::locate::SearchPath;
 use super::mapping::{Mapped, Mapping, When};
-use super::name::{ImageName, NameKind, undeleted};
+use super::name::{ImageName, NameKind};
 use super::space::AddressSpaces;
 use super::{ImageId, Location, Svma};
 use crate::perfdata::{BuildId, CpuMode};
@@ -29,14 +30,9 @@ impl Images {
     /// Those that `spaces` names. Opens nothing yet.
     pub fn new(spaces: &AddressSpaces, build_ids: &[BuildId], search: SearchPath) -> Images {
         let search = Arc::new(search);
-        let by_name: HashMap<&[u8], &[u8]> =
-            build_ids.iter().map(|id| (id.filename.as_slice(), id.bytes.as_slice())).collect();
-        let image = |name: &ImageName| {
-            let stated = by_name.get(name.path.as_slice()).or_else(|| by_name.get(undeleted(&name.path)));
-            let build_id = name.build_id.clone().or_else(|| stated.map(|id| id.to_vec()));
-            Image::new(name.clone(), build_id.filter(|id| id.iter().any(|&b| b != 0)), search.clone())
-        };
-        let images = spaces.images().iter().map(image).collect();
+        let builds = builds(spaces.images(), spaces.spans(), build_ids, &search);
+        let image = |(name, build): (&ImageName, Build)| Image::new(name.clone(), build, search.clone());
+        let images = spaces.images().iter().zip(builds).map(image).collect();
         let (anchor, modules) = (spaces.anchor().cloned(), spaces.modules().clone());
         Images { images, search, anchor, modules }
     }

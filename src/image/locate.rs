@@ -81,6 +81,16 @@ pub enum Missing {
         /// What is wrong with it.
         error: ElfError,
     },
+    /// Several files were at the path, and no build-id tells which of them this is.
+    #[error("{path} stands for {files} files in the recording, and {}", if *known { "this is not the one that is known" } else { "which of them is known does not show" })]
+    OneOfSeveral {
+        /// As recorded, without ` (deleted)`.
+        path: String,
+        /// How many.
+        files: usize,
+        /// Whether another of them is known.
+        known: bool,
+    },
     /// The recorded name is no path to look at.
     #[error("{path} is not a path of a binary")]
     NoPath {
@@ -105,8 +115,18 @@ impl Missing {
             Missing::BuildIdMismatch { .. } => {
                 "name a folder that has the recorded build with --symfs, or run `perf archive` on the recorded machine"
             }
-            Missing::Unusable { .. } => {
+            Missing::Unusable { error: ElfError::Denied, .. } => {
                 "make the file readable, or name a folder that has a good copy with --symfs"
+            }
+            Missing::Unusable { error: ElfError::Windows, .. } => {
+                "nothing: only code of ELF files is read, and other code is left as it was recorded"
+            }
+            Missing::Unusable { error: ElfError::Other, .. } => {
+                "nothing, unless the recorded file was another: then name a folder that has it with --symfs"
+            }
+            Missing::Unusable { .. } => "name a folder that has a good copy with --symfs",
+            Missing::OneOfSeveral { .. } => {
+                "record with `perf record --buildid-mmap`, which tells which build each process has mapped"
             }
             Missing::NoPath { .. } => "nothing: such code is left as it was recorded",
         }
@@ -116,7 +136,11 @@ impl Missing {
     pub fn command(&self, build_id: Option<&str>, asked: bool) -> String {
         match (self, build_id) {
             (Missing::NoPath { .. }, _) => "nothing: no file has its code".into(),
-            (Missing::Unusable { file, .. }, _) => format!("chmod a+r {}", file.display()),
+            (Missing::OneOfSeveral { .. }, _) => "record again with perf record --buildid-mmap".into(),
+            (Missing::Unusable { file, error: ElfError::Denied }, _) => {
+                format!("chmod a+r {}", file.display())
+            }
+            (Missing::Unusable { error: ElfError::Windows | ElfError::Other, .. }, _) => self.advice().into(),
             (_, Some(_)) => {
                 format!("{ARCHIVE}{}", if asked { "" } else { "; or skidconv with --debuginfod" })
             }
@@ -130,7 +154,7 @@ impl Missing {
             Missing::NotFound { .. } | Missing::NoPath { .. } => 0,
             Missing::Deleted { .. } => 1,
             Missing::Unusable { .. } => 2,
-            Missing::BuildIdMismatch { .. } => 3,
+            Missing::BuildIdMismatch { .. } | Missing::OneOfSeveral { .. } => 3,
         }
     }
 }
@@ -214,6 +238,12 @@ impl SearchPath {
         files
     }
 
+    /// The recorded path itself, if it may be looked at: `told` says that a build-id tells what is there.
+    pub(super) fn as_recorded(&self, path: &[u8], told: bool) -> Option<PathBuf> {
+        let path = relative(path).filter(|path| !is_virtual(path))?;
+        (told || self.symfs.is_empty()).then(|| Path::new("/").join(path))
+    }
+
     fn candidates(&self, name: &ImageName, build_id: Option<&[u8]>) -> Vec<PathBuf> {
         let mut files = Vec::new();
         if let Some(path) = relative(undeleted(&name.path)) {
@@ -222,9 +252,8 @@ impl SearchPath {
                 files.extend(path.file_name().map(|file| dir.join(file)));
             }
             // A deleted file's path may by now hold another file: only a build-id tells.
-            let trusted = build_id.is_some() || (self.symfs.is_empty() && name.kind == NameKind::File);
-            if trusted && !is_virtual(path) {
-                files.push(Path::new("/").join(path));
+            if build_id.is_some() || name.kind == NameKind::File {
+                files.extend(self.as_recorded(undeleted(&name.path), build_id.is_some()));
             }
         }
         if let Some((folder, rest)) = build_id.and_then(cache_name) {

@@ -14,6 +14,9 @@ pub struct When {
 /// A moment that compares: the time, then the place in the file.
 pub(super) type Moment = (u64, u64);
 
+/// The moments at which something was mapped first and last.
+pub(super) type Span = [Moment; 2];
+
 /// Which mapping of [`AddressSpaces`](super::space::AddressSpaces).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MappingIx(pub u32);

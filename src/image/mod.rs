@@ -7,11 +7,13 @@
 mod archive;
 mod binary;
 mod chain;
+mod builds;
 mod debuginfod;
 mod elf;
 mod expansion;
 mod expression;
 mod functions;
+mod identity;
 mod images;
 mod listing;
 mod locate;

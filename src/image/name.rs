@@ -3,7 +3,7 @@
 //! In: the bytes of an mmap record's filename and the mode it was recorded in. Out: what kind of thing is mapped. It opens
 //! nothing.
 
-use crate::perfdata::CpuMode;
+use crate::perfdata::{CpuMode, Inode};
 
 /// What a recorded name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,6 +35,8 @@ pub struct ImageName {
     pub kind: NameKind,
     /// The build-id that the mmap record states.
     pub build_id: Option<Vec<u8>>,
+    /// Which file it is, if the mmap record states that.
+    pub inode: Option<Inode>,
     /// The process, for memory that is no file: each process has its own.
     pub pid: Option<i32>,
 }

@@ -8,28 +8,34 @@
 
 use std::ops::Range;
 
-/// The ranges of one address space.
-#[derive(Debug, Default)]
-pub struct Overlay {
+/// Ranges of addresses, or of what else has an order.
+#[derive(Debug)]
+pub struct Overlay<A> {
     /// End points, ascending; the leaf `i` of the tree is `bounds[i]..bounds[i + 1]`.
-    bounds: Vec<u64>,
+    bounds: Vec<A>,
     /// Where each node's entries begin; node 1 is the root, leaves start at `bounds.len() - 1`.
     begin: Vec<u32>,
     /// Numbers of ranges, ascending within a node.
     entries: Vec<u32>,
 }
 
-impl Overlay {
-    /// From `(number, range)` with ascending numbers. Empty ranges cover nothing.
-    pub fn new(ranges: &[(u32, Range<u64>)]) -> Overlay {
-        let mut bounds: Vec<u64> = ranges.iter().flat_map(|(_, r)| [r.start, r.end]).collect();
+impl<A> Default for Overlay<A> {
+    fn default() -> Overlay<A> {
+        Overlay { bounds: Vec::new(), begin: Vec::new(), entries: Vec::new() }
+    }
+}
+
+impl<A: Copy + Ord> Overlay<A> {
+    /// From `(number, range)` with ascending numbers, of which several ranges may have one. Empty ranges cover nothing.
+    pub fn new(ranges: &[(u32, Range<A>)]) -> Overlay<A> {
+        let mut bounds: Vec<A> = ranges.iter().flat_map(|(_, r)| [r.start, r.end]).collect();
         bounds.sort_unstable();
         bounds.dedup();
         if bounds.len() < 2 {
             return Overlay::default();
         }
         let leaves = bounds.len() - 1;
-        let leaf = |address: u64| bounds.partition_point(|&b| b < address);
+        let leaf = |address: A| bounds.partition_point(|&b| b < address);
         let mut begin = vec![0u32; 2 * leaves + 1];
         for (_, r) in ranges {
             cover(leaves, leaf(r.start)..leaf(r.end), |node| begin[node + 1] += 1);
@@ -49,7 +55,7 @@ impl Overlay {
     }
 
     /// The last range with a number below `before` that covers `address`.
-    pub fn topmost(&self, address: u64, before: u32) -> Option<u32> {
+    pub fn topmost(&self, address: A, before: u32) -> Option<u32> {
         let leaves = self.bounds.len().checked_sub(1)?;
         let leaf = self.bounds.partition_point(|&b| b <= address).checked_sub(1)?;
         if leaf >= leaves {
@@ -91,7 +97,7 @@ mod tests {
 
     #[test]
     fn an_empty_overlay_covers_nothing() {
-        assert_eq!(Overlay::new(&[]).topmost(0, 9), None);
+        assert_eq!(Overlay::<u64>::new(&[]).topmost(0, 9), None);
         assert_eq!(Overlay::new(&[(0, 5..5)]).topmost(5, 9), None);
     }
 

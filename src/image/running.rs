@@ -6,6 +6,7 @@
 
 use super::Svma;
 use super::binary::Image;
+use super::builds::Build;
 use super::chain::{Registers, chain};
 use super::locate::SearchPath;
 use super::name::{ImageName, classify};
@@ -94,8 +95,9 @@ impl Running {
         let search = &self.search;
         let image = self.images.entry(key).or_insert_with(|| {
             let kind = classify(path, CpuMode::User);
-            let name = ImageName { path: path.to_owned(), kind, build_id: None, pid: Some(pid as i32) };
-            Arc::new(Image::new(name, None, search.clone()))
+            let (path, pid) = (path.to_owned(), Some(pid as i32));
+            let name = ImageName { path, kind, build_id: None, inode: None, pid };
+            Arc::new(Image::new(name, Build::Unknown, search.clone()))
         });
         image.clone()
     }

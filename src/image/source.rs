@@ -52,6 +52,14 @@ impl Source {
         &self.path
     }
 
+    /// When it was last changed, in seconds and nanoseconds since 1970, if it is there as it is.
+    pub fn modified(&self) -> Option<(i64, i64)> {
+        match &self.bytes {
+            Bytes::InFile(identity) => Some(identity.modified),
+            Bytes::Kept(_) => None,
+        }
+    }
+
     /// Size in bytes.
     pub fn len(&self) -> u64 {
         match &self.bytes {

@@ -8,17 +8,19 @@
 //! can be resolved in the order in which the file has them.
 
 mod era;
+mod lineage;
 
 pub use era::{Era, Eras};
 
 use std::collections::HashMap;
-use std::ops::Range;
+
+use lineage::{Layer, Lineage};
 
 use super::ImageId;
+use super::identity;
 use super::listing::Anchor;
-use super::mapping::{Mapped, Mapping, MappingIx, Moment, When};
+use super::mapping::{Mapped, Mapping, MappingIx, Moment, Span, When};
 use super::name::{ImageName, NameKind, canonical, classify, start_symbol};
-use super::overlay::Overlay;
 use super::threads::Threads;
 use crate::perfdata::{Comm, CpuMode, Mmap, Sideband, Task};
 
@@ -27,12 +29,16 @@ use crate::perfdata::{Comm, CpuMode, Mmap, Sideband, Task};
 pub struct AddressSpaces {
     pending: Vec<(When, Event)>,
     timed: bool,
+    /// Until they are sealed, all names that records state; then each file once.
     images: Vec<ImageName>,
+    /// When each of them was mapped first and last.
+    spans: Vec<Span>,
     image_ids: HashMap<ImageName, ImageId>,
     /// In order of their moments; `laid[i]` is when `mappings[i]` was made.
     mappings: Vec<Mapping>,
     laid: Vec<Moment>,
     spaces: Vec<Space>,
+    lineage: Lineage,
     kernel: SpaceIx,
     anchor: Option<Anchor>,
     /// Where kernel modules begin.
@@ -49,8 +55,8 @@ type SpaceIx = usize;
 
 #[derive(Debug, Default)]
 struct Space {
+    /// Numbers of its mappings, ascending.
     own: Vec<u32>,
-    overlay: Overlay,
     /// Whose mappings show through where this space has none, and how many had been laid at the fork.
     parent: Option<(SpaceIx, u32)>,
 }
@@ -100,7 +106,10 @@ impl AddressSpaces {
         let path = canonical(&mmap.filename).to_vec();
         let kind = classify(&path, mmap.mode);
         let private = matches!(kind, NameKind::Anonymous | NameKind::Memfd | NameKind::JitMap);
-        let name = ImageName { path, kind, build_id: mmap.build_id.clone(), pid: pid.filter(|_| private) };
+        let on_disk = matches!(kind, NameKind::File | NameKind::Deleted);
+        let build_id = mmap.build_id.clone().filter(|id| id.iter().any(|&byte| byte != 0));
+        let (inode, pid_of) = (mmap.inode.filter(|_| on_disk), pid.filter(|_| private));
+        let name = ImageName { path, kind, build_id, inode, pid: pid_of };
         let image = self.intern(name);
         if kind == NameKind::KernelModule {
             self.modules.insert(image, mmap.start);
@@ -125,15 +134,21 @@ impl AddressSpaces {
         for (when, event) in events {
             self.replay(self.moment(when), event);
         }
-        for space in &mut self.spaces {
-            let range = |&ix: &u32| {
-                let mapping = &self.mappings[ix as usize];
-                (ix, mapping.start..mapping.end)
-            };
-            let ranges: Vec<(u32, Range<u64>)> = space.own.iter().map(range).collect();
-            space.overlay = Overlay::new(&ranges);
-        }
+        self.identify();
+        self.lineage = Lineage::new(&self.spaces, &self.mappings);
         self.note_changes();
+    }
+
+    /// Makes one image of all names that stand for one file.
+    fn identify(&mut self) {
+        let laid = self.mappings.iter().zip(&self.laid).map(|(mapping, &at)| (mapping.image, [at, at]));
+        let of_names = spans(laid, self.images.len());
+        let (files, ids) = identity::files(&self.images, &of_names);
+        self.spans = spans(ids.iter().copied().zip(of_names), files.len());
+        let id = |image: ImageId| ids[image.0 as usize];
+        self.mappings.iter_mut().for_each(|mapping| mapping.image = id(mapping.image));
+        self.modules = self.modules.drain().map(|(image, at)| (id(image), at)).collect();
+        self.images = files;
     }
 
     fn note_changes(&mut self) {
@@ -169,7 +184,7 @@ impl AddressSpaces {
             Event::Fork(task) => {
                 self.threads.fork(at, &task);
                 if task.pid != task.ppid {
-                    let parent = self.as_of_now(task.ppid);
+                    let parent = if task.made_up { None } else { self.as_of_now(task.ppid) };
                     self.enter(at, task.pid, parent);
                 }
             }
@@ -177,8 +192,7 @@ impl AddressSpaces {
         }
     }
 
-    /// What a fork of `pid` inherits. A space without mappings of its own passes on what it inherited, so that a chain of
-    /// forks does not become a chain of look-ups.
+    /// What a fork of `pid` inherits. A space without mappings of its own passes on what it inherited.
     fn as_of_now(&self, pid: i32) -> Option<(SpaceIx, u32)> {
         let space = self.processes.get(&pid)?.last()?.1;
         match self.spaces[space].own.is_empty() {
@@ -229,17 +243,15 @@ impl AddressSpaces {
         spaces.get(entered.saturating_sub(1)).map(|&(_, space)| space)
     }
 
+    /// How many mappings had been laid by a moment.
+    fn laid_by(&self, at: Moment) -> u32 {
+        self.laid.partition_point(|&laid| laid <= at) as u32
+    }
+
     fn lookup(&self, space: SpaceIx, at: Moment, address: u64) -> Option<Mapped> {
-        let mut before = self.laid.partition_point(|&laid| laid <= at) as u32;
-        let mut space = self.spaces.get(space)?;
-        loop {
-            if let Some(ix) = space.overlay.topmost(address, before) {
-                return Some(Mapped { ix: MappingIx(ix), mapping: self.mappings[ix as usize], address });
-            }
-            let (parent, forked) = space.parent?;
-            before = before.min(forked);
-            space = &self.spaces[parent];
-        }
+        let covering = |layer: &Layer, before: u32| layer.covering(address, before);
+        let ix = self.lineage.find(space, self.laid_by(at), covering)?;
+        Some(Mapped { ix: MappingIx(ix), mapping: self.mappings[ix as usize], address })
     }
 
     /// Where the process shows `file_offset` of `image`, if it does.
@@ -265,20 +277,19 @@ impl AddressSpaces {
         image: ImageId,
         file_offset: u64,
     ) -> Option<u64> {
-        let first = if mode == CpuMode::Kernel { self.kernel } else { self.space_of(pid, moment)? };
-        let mut next = Some(first);
-        while let Some(space) = next.map(|space| &self.spaces[space]) {
-            for &ix in space.own.iter().rev() {
+        let space = if mode == CpuMode::Kernel { self.kernel } else { self.space_of(pid, moment)? };
+        self.lineage.find(space, self.laid_by(moment), |layer, mut before| {
+            while let Some(ix) = layer.having(image, file_offset, before) {
                 let mapping = self.mappings[ix as usize];
                 let address = mapping.start.wrapping_add(file_offset.wrapping_sub(mapping.file_offset));
-                let shown = mapping.image == image && (mapping.start..mapping.end).contains(&address);
-                if shown && self.lookup(first, moment, address).is_some_and(|found| found.ix.0 == ix) {
+                if self.lookup(space, moment, address).is_some_and(|found| found.ix.0 == ix) {
                     return Some(address);
                 }
+                // hidden: an earlier one may be elsewhere
+                before = ix;
             }
-            next = space.parent.map(|(parent, _)| parent);
-        }
-        None
+            None
+        })
     }
 
     /// What was mapped, in the order of [`ImageId`].
@@ -286,11 +297,17 @@ impl AddressSpaces {
         &self.images
     }
 
-    /// Where the kernel was, if the recording tells.
+    /// When each was mapped first and last.
+    pub(super) fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// Where kernel modules begin.
     pub(super) fn modules(&self) -> &HashMap<ImageId, u64> {
         &self.modules
     }
 
+    /// Where the kernel was, if the recording tells.
     pub(super) fn anchor(&self) -> Option<&Anchor> {
         self.anchor.as_ref()
     }
@@ -314,6 +331,16 @@ impl AddressSpaces {
     pub fn process_end(&self, pid: i32, at: When) -> Option<u64> {
         self.threads.died(pid, self.moment(at)).filter(|_| self.timed)
     }
+}
+
+/// The first and the last moment of each of `n` images.
+fn spans(mapped: impl Iterator<Item = (ImageId, Span)>, n: usize) -> Vec<Span> {
+    let mut spans = vec![[(u64::MAX, u64::MAX), (0, 0)]; n];
+    for (image, [from, to]) in mapped {
+        let [first, last] = &mut spans[image.0 as usize];
+        (*first, *last) = (from.min(*first), to.max(*last));
+    }
+    spans
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ pub use reads::Reads;
 pub use records::{Checkpoint, Record, Records};
 pub use rewrite::{Rewritten, rewrite, rewrite_stream};
 pub use sample::{FieldOffsets, Glance, Sample};
-pub use sideband::{Comm, Mmap, Sideband, Task};
+pub use sideband::{Comm, Inode, Mmap, Sideband, Task};
 pub use tally::Tally;
 pub use warning::Warning;
 

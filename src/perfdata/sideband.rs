@@ -28,12 +28,23 @@ pub struct Mmap {
     pub filename: Vec<u8>,
     /// Of the file, if this record has it.
     pub build_id: Option<Vec<u8>>,
-    /// Inode of the file, if this record has it.
-    pub inode: Option<u64>,
+    /// Which file it is, if this record has it.
+    pub inode: Option<Inode>,
     /// Whether it is code of user space, the kernel, or a guest.
     pub mode: CpuMode,
     /// Whether code can be executed there.
     pub executable: bool,
+}
+
+/// A file as the kernel knows it, whatever its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Inode {
+    /// Major and minor number of the device; the major number of what is no disk is 0.
+    pub device: (u32, u32),
+    /// Its number there, > 0.
+    pub number: u64,
+    /// Tells it from files that had the number before; 0 where that is not known, as to whoever reads `/proc/PID/maps`.
+    pub generation: u64,
 }
 
 /// A process or thread that began (`FORK`) or ended (`EXIT`).
@@ -49,6 +60,9 @@ pub struct Task {
     pub tid: i32,
     /// The thread that created it.
     pub ptid: i32,
+    /// perf made the record up for what was there before the recording: mappings that it has are told after it, and none are
+    /// its parent's.
+    pub made_up: bool,
 }
 
 /// A thread's name.
@@ -126,8 +140,8 @@ impl Sideband {
             c::PERF_RECORD_MMAP => Sideband::Mmap(at.mmap(record.misc, time)?),
             c::PERF_RECORD_MMAP2 => Sideband::Mmap(at.mmap2(record.misc, time)?),
             c::PERF_RECORD_COMM => Sideband::Comm(at.comm(record.misc, time)?),
-            c::PERF_RECORD_FORK => Sideband::Fork(at.task(time)?),
-            c::PERF_RECORD_EXIT => Sideband::Exit(at.task(time)?),
+            c::PERF_RECORD_FORK => Sideband::Fork(at.task(record.misc, time)?),
+            c::PERF_RECORD_EXIT => Sideband::Exit(at.task(record.misc, time)?),
             c::PERF_RECORD_LOST => Sideband::Lost { time, n: at.u64(16)? },
             c::PERF_RECORD_LOST_SAMPLES => Sideband::LostSamples { time, n: at.u64(8)? },
             c::PERF_RECORD_THROTTLE => Sideband::Throttle { time: at.u64(8).or(time) },
@@ -197,10 +211,18 @@ impl Body<'_> {
         Some(Mmap {
             filename: self.name(72)?,
             build_id: has_build_id.then(|| id[4..4 + size].to_vec()),
-            inode: if has_build_id { None } else { self.u64(48) },
+            inode: if has_build_id { None } else { self.inode(40) },
             executable: self.endian.u32(self.bytes, 64)? & PROT_EXEC != 0,
             ..self.mmap(misc, time)?
         })
+    }
+
+    /// `u32 maj, min; u64 ino, ino_generation;`
+    fn inode(&self, at: usize) -> Option<Inode> {
+        let half = |at: usize| self.endian.u32(self.bytes, at);
+        let device = (half(at)?, half(at + 4)?);
+        let (number, generation) = (self.u64(at + 8)?, self.u64(at + 16)?);
+        (number != 0).then_some(Inode { device, number, generation })
     }
 
     /// `u32 pid, tid; char comm[];`
@@ -210,13 +232,14 @@ impl Body<'_> {
     }
 
     /// `u32 pid, ppid, tid, ptid; u64 time;`
-    fn task(&self, time: Option<u64>) -> Option<Task> {
+    fn task(&self, misc: u16, time: Option<u64>) -> Option<Task> {
         Some(Task {
             time: self.u64(24).or(time),
             pid: self.i32(8)?,
             ppid: self.i32(12)?,
             tid: self.i32(16)?,
             ptid: self.i32(20)?,
+            made_up: misc & c::PERF_RECORD_MISC_FORK_EXEC != 0,
         })
     }
 }

@@ -34,6 +34,7 @@ mod tally;
 mod testing;
 mod unseen;
 mod unwinding;
+mod unverified;
 mod verdicts;
 
 pub use crate::options::{Options, Solver};

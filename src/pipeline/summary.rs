@@ -9,6 +9,7 @@ use super::jitted;
 use super::second::Second;
 use super::survey::Survey;
 use super::tally::{Count, Spot, Tally};
+use super::unverified::unverified;
 use crate::export::{Context, InstructionRow};
 use crate::image::{Image, ImageId, ImageState, Location, Svma, hex};
 use crate::options::Options;
@@ -111,6 +112,7 @@ pub fn report(
         events,
         regions: correction.regions.clone(),
         missing: missing(survey),
+        unverified: unverified(survey, context.features, &options.input),
         nameless,
         warnings,
     }

@@ -111,7 +111,7 @@ fn head(report: &Report) -> String {
         );
     }
     html += "</nav>\n";
-    for warning in &report.warnings {
+    for warning in report.warnings.iter().chain(&words::unverified(&report.unverified)) {
         let _ = write!(html, "<p class=warn>{}</p>", escape(warning));
     }
     html

@@ -1,7 +1,7 @@
 //! A report for the terminal: each event and why it was treated so, functions before and after, what was not found.
 
 use super::format::{count, counted, fit, fit_function, percent, wrap};
-use super::words::{outcome, verdict};
+use super::words::{outcome, unverified, verdict};
 use super::{Branches, Distance, EventReport, MissingImage, Model, RegionReport, Report, Verdict, table};
 use std::collections::BTreeMap;
 
@@ -21,6 +21,9 @@ pub fn render(report: &Report, style: &Style) -> String {
     }
     text += &regions(report, style);
     text += &missing(&report.missing, style);
+    text += &unverified(&report.unverified)
+        .map(|told| format!("\n{}", wrap(&told, 0, style.columns())))
+        .unwrap_or_default();
     text + &warnings(report, style) + &tail(report, style)
 }
 

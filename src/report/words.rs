@@ -1,8 +1,8 @@
 //! Classes and verdicts in words.
 
-use super::format::count;
+use super::format::{count, counted};
 use super::listing::Trips;
-use super::{Class, EventReport, Verdict};
+use super::{Class, EventReport, UnverifiedImage, Verdict};
 
 /// What kind of event it is.
 pub(super) fn class(class: Class) -> &'static str {
@@ -47,6 +47,29 @@ pub(super) fn outcome(event: &EventReport) -> String {
         done => format!("{class}, {}: {}", verdict(done), event.reason),
     };
     text.trim_end_matches(": ").into()
+}
+
+/// Binaries that are named where several are told of.
+const NAMED: usize = 3;
+
+/// How many samples stand in binaries that were taken by their paths, and in which.
+pub(super) fn unverified(images: &[UnverifiedImage]) -> Option<String> {
+    let samples: u64 = images.iter().map(|image| image.samples).sum();
+    let binaries = match images.len() {
+        0 => return None,
+        1 => "a binary".into(),
+        n => format!("{} binaries", count(n as u64)),
+    };
+    let named = |image: &UnverifiedImage| match image.changed_since {
+        true => format!("{} (changed after the recording)", image.file),
+        false => image.file.clone(),
+    };
+    let mut names: Vec<String> = images.iter().take(NAMED).map(named).collect();
+    let more = images.len() - names.len();
+    names.extend((more > 0).then(|| format!("{} more", count(more as u64))));
+    let samples = counted(samples, "sample");
+    let names = names.join(", ");
+    Some(format!("{samples} in {binaries} whose build the recording does not tell; taken by path: {names}"))
 }
 
 /// Trip counts and their interval, with as many digits as they are good for.

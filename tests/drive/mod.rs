@@ -142,6 +142,11 @@ impl Tape<'_> {
     }
 }
 
+fn task(tape: &mut Tape<'_>, time: Option<u64>, pid: i32, tid: i32) -> Task {
+    let (ppid, ptid) = (tape.id(), tape.id());
+    Task { time, pid, ppid, tid, ptid, made_up: ptid < 0 }
+}
+
 fn event(tape: &mut Tape<'_>) -> Sideband {
     let (what, time, pid, tid) = (tape.byte() % 5, tape.time(), tape.id(), tape.id());
     match what {
@@ -152,8 +157,8 @@ fn event(tape: &mut Tape<'_>) -> Sideband {
             name: vec![tape.byte()],
             exec: tape.byte().is_multiple_of(2),
         }),
-        1 => Sideband::Fork(Task { time, pid, ppid: tape.id(), tid, ptid: tape.id() }),
-        2 => Sideband::Exit(Task { time, pid, ppid: tape.id(), tid, ptid: tape.id() }),
+        1 => Sideband::Fork(task(tape, time, pid, tid)),
+        2 => Sideband::Exit(task(tape, time, pid, tid)),
         _ => Sideband::Mmap(Mmap {
             time,
             pid,

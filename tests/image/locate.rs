@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::binaries::{build, images_with, only, run, text};
-use skidconv::image::{FunctionSource, ImageState, Missing, SearchPath, hex};
+use skidconv::image::{ElfError, FunctionSource, ImageState, Missing, SearchPath, hex};
 
 const SOURCE: &str = "int helper(int n) { return n + 1; }\nint _start(void) { return helper(2); }\n";
 const RECORDED: &str = "/opt/recorded-elsewhere/bin/program";
@@ -126,6 +126,32 @@ fn a_pipe_or_a_folder_is_no_binary_and_is_not_opened() {
     fs::remove_file(dir.path().join("program")).unwrap();
     fs::create_dir(dir.path().join("program")).unwrap();
     assert!(matches!(state(None, symfs(dir.path())), ImageState::Missing(Missing::Unusable { .. })));
+}
+
+#[test]
+fn only_a_file_that_may_not_be_read_is_to_be_made_readable() {
+    let dir = tempfile::tempdir().unwrap();
+    let found = |bytes: &[u8]| {
+        fs::write(dir.path().join("program"), bytes).unwrap();
+        let ImageState::Missing(why) = state(None, symfs(dir.path())) else { panic!("{bytes:?}") };
+        let helps = format!("{} {}", why.advice(), why.command(None, false));
+        assert!(!helps.contains("readable") && !helps.contains("chmod"), "{helps}");
+        (why.to_string().split_once(": ").unwrap().1.to_owned(), helps)
+    };
+    for windows in [&b"MZ"[..], b"MZ\x90\0\x03\0\0\0"] {
+        let (what, helps) = found(windows);
+        assert!(what == "not an ELF file but one of Windows (PE)" && helps.starts_with("nothing"), "{helps}");
+    }
+    for other in [&b""[..], b"#!/bin/sh\n", b"\x7fEL"] {
+        let (what, helps) = found(other);
+        assert!(what == "not an ELF file" && helps.starts_with("nothing, unless"), "{helps}");
+    }
+    let (what, helps) = found(b"\x7fELF");
+    assert!(what.starts_with("not a valid ELF file") && helps.contains("--symfs"), "{what}");
+    let error = ElfError::from(std::io::Error::from(std::io::ErrorKind::PermissionDenied));
+    let denied = Missing::Unusable { file: "/opt/program".into(), error };
+    assert!(denied.advice().contains("readable"));
+    assert_eq!(denied.command(None, false), "chmod a+r /opt/program");
 }
 
 #[test]

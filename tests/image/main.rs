@@ -6,4 +6,5 @@ mod elsewhere;
 mod locate;
 mod named;
 mod plt;
+mod rebuilt;
 mod symbols;

@@ -4,6 +4,7 @@
 
 mod elsewhere;
 mod outputs;
+mod rebuilt;
 #[path = "../tool/mod.rs"]
 mod tool;
 #[path = "../wire/mod.rs"]

@@ -21,3 +21,4 @@ mod accuracy;
 mod baselines;
 mod branches;
 mod linked;
+mod unverified;

@@ -1,4 +1,7 @@
+use std::ops::Range;
+
 use super::*;
+use crate::perfdata::Inode;
 
 /// Records as they come in, numbered.
 #[derive(Default)]
@@ -37,8 +40,30 @@ impl Tape {
         }))
     }
 
+    /// Processes that map a file at one path, one after the other, and what their records state.
+    fn stating(stated: &[(Option<Inode>, Option<u8>)]) -> AddressSpaces {
+        let mut tape = Tape::default();
+        for (pid, (inode, build)) in (0..).zip(stated) {
+            let build_id = build.map(|byte| vec![byte; 20]);
+            tape.put(Sideband::Mmap(Mmap {
+                time: Some(pid as u64),
+                pid,
+                tid: pid,
+                start: 0x1000,
+                len: 0x1000,
+                pgoff: 0,
+                filename: b"/bin/a".into(),
+                build_id,
+                inode: *inode,
+                mode: CpuMode::User,
+                executable: true,
+            }));
+        }
+        tape.seal()
+    }
+
     fn fork(&mut self, time: impl Into<Option<u64>>, ppid: i32, pid: i32) -> &mut Tape {
-        self.put(Sideband::Fork(Task { time: time.into(), pid, ppid, tid: pid, ptid: ppid }))
+        self.put(Sideband::Fork(Task { time: time.into(), pid, ppid, tid: pid, ptid: ppid, made_up: false }))
     }
 
     fn comm(&mut self, time: impl Into<Option<u64>>, pid: i32, name: &str, exec: bool) -> &mut Tape {
@@ -111,6 +136,20 @@ fn a_chain_of_forks_without_mappings_is_one_look_up() {
 }
 
 #[test]
+fn what_was_there_before_the_recording_has_no_mappings_of_its_parent() {
+    let (time, ppid, pid) = (Some(0), 1, 2);
+    let spaces = Tape::default()
+        .map(0, 1, 0x1000..0x9000, 0, "/sh")
+        .comm(0, 2, "server", false)
+        .put(Sideband::Fork(Task { time, pid, ppid, tid: pid, ptid: ppid, made_up: true }))
+        .map(0, 2, 0x1000..0x2000, 0, "/server")
+        .seal();
+    assert_eq!(shown(&spaces, 2, at(10), 0x1000).unwrap(), "/server+0x0");
+    assert_eq!(shown(&spaces, 2, at(10), 0x5000), None, "mapped in the parent only");
+    assert_eq!(spaces.comm(2, 2, at(10)), Some("server"));
+}
+
+#[test]
 fn an_exec_forgets_what_was_mapped_before() {
     let spaces = Tape::default()
         .map(0, 1, 0x1000..0x2000, 0, "/sh")
@@ -132,7 +171,7 @@ fn an_exec_forgets_what_was_mapped_before() {
 fn threads_share_the_mappings_of_their_process() {
     let spaces = Tape::default()
         .comm(0, 1, "main", false)
-        .put(Sideband::Fork(Task { time: Some(10), pid: 1, ppid: 1, tid: 5, ptid: 1 }))
+        .put(Sideband::Fork(Task { time: Some(10), pid: 1, ppid: 1, tid: 5, ptid: 1, made_up: false }))
         .map(20, 1, 0x1000..0x2000, 0, "/plugin")
         .put(Sideband::Comm(Comm { time: Some(30), pid: 1, tid: 5, name: "worker".into(), exec: false }))
         .seal();
@@ -177,7 +216,7 @@ fn a_pid_used_again_starts_with_its_new_parents_mappings() {
         .map(0, 1, 0x1000..0x2000, 0, "/one")
         .map(0, 2, 0x1000..0x2000, 0, "/two")
         .fork(10, 1, 9)
-        .put(Sideband::Exit(Task { time: Some(20), pid: 9, ppid: 1, tid: 9, ptid: 1 }))
+        .put(Sideband::Exit(Task { time: Some(20), pid: 9, ppid: 1, tid: 9, ptid: 1, made_up: false }))
         .fork(30, 2, 9)
         .seal();
     assert_eq!(shown(&spaces, 9, at(15), 0x1000).unwrap(), "/one+0x0");
@@ -208,6 +247,62 @@ fn run_time_code_of_two_processes_is_not_the_same_image() {
     assert_ne!(image(1), image(2));
 }
 
+/// A file on disk 8:1 or on another, or on none.
+fn inode(minor: u32, number: u64, generation: u64) -> Option<Inode> {
+    Some(Inode { device: (if minor > 0 { 8 } else { 0 }, minor), number, generation })
+}
+
+/// Which image each process of [`Tape::stating`] has mapped.
+fn told_apart(stated: &[(Option<Inode>, Option<u8>)]) -> Vec<u32> {
+    let spaces = Tape::stating(stated);
+    let images = spaces.images().len();
+    let image = |pid| spaces.resolve(CpuMode::User, pid, at(1000), 0x1000).unwrap().image().0;
+    let found: Vec<u32> = (0..stated.len() as i32).map(image).collect();
+    assert_eq!(found.iter().max().map_or(0, |&most| most as usize + 1), images, "none is left over");
+    found
+}
+
+#[test]
+fn another_file_or_build_at_a_path_is_another_image() {
+    for (a, b) in [
+        ((inode(1, 7, 0), None), (inode(1, 8, 0), None)),
+        ((inode(1, 7, 5), None), (inode(1, 7, 6), None)),
+        ((inode(1, 7, 0), None), (inode(2, 7, 0), None)),
+        ((None, Some(1)), (None, Some(2))),
+    ] {
+        assert_eq!(told_apart(&[a, b, a]), [0, 1, 0], "{a:?} {b:?}");
+    }
+}
+
+#[test]
+fn one_file_is_one_image_however_much_records_state() {
+    for stated in [
+        // as /proc tells and as the kernel does
+        vec![(inode(1, 7, 0), None), (inode(1, 7, 5), None)],
+        // under overlayfs, seen through two containers and from outside
+        vec![(inode(0, 7, 0), None), (inode(1, 7, 0), None)],
+        vec![
+            (Some(Inode { device: (0, 51), number: 7, generation: 0 }), None),
+            (Some(Inode { device: (0, 52), number: 7, generation: 0 }), None),
+        ],
+        // MMAP and MMAP2
+        vec![(None, None), (inode(1, 7, 0), None)],
+        vec![(inode(1, 7, 0), None), (None, None)],
+        // MMAP2 with a build-id and, where the kernel found none, with an inode
+        vec![(None, Some(1)), (inode(1, 7, 0), None)],
+        vec![(None, Some(1)), (None, None), (None, Some(1))],
+        vec![(None, Some(0)), (None, None)],
+    ] {
+        assert_eq!(told_apart(&stated), vec![0; stated.len()], "{stated:?}");
+    }
+}
+
+#[test]
+fn what_states_nothing_is_of_the_file_that_was_there_first() {
+    let stated = [(inode(1, 7, 0), None), (inode(1, 7, 5), None), (inode(1, 7, 6), None), (None, None)];
+    assert_eq!(told_apart(&stated), [0, 0, 1, 0]);
+}
+
 #[test]
 fn an_offset_finds_the_mapping_that_shows_it() {
     let spaces = Tape::default()
@@ -222,6 +317,28 @@ fn an_offset_finds_the_mapping_that_shows_it() {
     assert_eq!(find(1, 0x1010), None, "hidden by /b");
     assert_eq!(find(2, 0x2010), Some(0x8010));
     assert_eq!(find(2, 0x3000), None);
+}
+
+#[test]
+fn an_offset_is_found_among_many_mappings_of_other_files() {
+    let mut tape = Tape::default();
+    tape.map(0, 1, 0x1000..0x2000, 0, "/a");
+    for n in 1..100_000u64 {
+        tape.map(n, 1, n << 20..(n << 20) + 0x1000, 0, "//anon");
+    }
+    let spaces = tape.seal();
+    let a = spaces.resolve(CpuMode::User, 1, at(1), 0x1000).unwrap().image();
+    let begun = std::time::Instant::now();
+    for offset in 0..0x1000 {
+        let times = (0..10).map(|n| at(n * 10_000));
+        assert!(
+            times
+                .map(|at| spaces.address_of(CpuMode::User, 1, at, a, offset))
+                .all(|at| at == Some(0x1000 + offset))
+        );
+    }
+    // looking at all mappings each time takes more than ten times as long
+    assert!(begun.elapsed().as_secs_f64() < 2.0, "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -24,11 +24,12 @@ fn a_mapping_has_its_inode_or_its_build_id() {
             let build = Build::new(endian, c::PERF_RECORD_MMAP2, misc).halves(&[7, 8]);
             build.words(&[0x400000, 0x1000, 0x2000])
         };
-        let inode = head(2).halves(&[8, 1]).words(&[1234, 0]);
+        let inode = head(2).halves(&[8, 1]).words(&[1234, 9]);
         let record = trailer(inode.halves(&[5, 2]).raw(b"/bin/a\0\0"), 500);
         let Some(Sideband::Mmap(m)) = sideband(&record, &event(), endian) else { panic!() };
         assert_eq!((m.pid, m.tid, m.start, m.len, m.pgoff), (7, 8, 0x400000, 0x1000, 0x2000));
-        assert_eq!((m.inode, m.build_id, m.time, m.executable), (Some(1234), None, Some(500), true));
+        let file = Inode { device: (8, 1), number: 1234, generation: 9 };
+        assert_eq!((m.inode, m.build_id, m.time, m.executable), (Some(file), None, Some(500), true));
         assert_eq!((&m.filename[..], m.mode), (&b"/bin/a"[..], CpuMode::User));
 
         let id = head(2 | 1 << 14).raw(&[20, 0, 0, 0]).raw(&[0xbb; 20]);
@@ -36,6 +37,14 @@ fn a_mapping_has_its_inode_or_its_build_id() {
         let Some(Sideband::Mmap(m)) = sideband(&record, &event(), endian) else { panic!() };
         assert_eq!((m.build_id, m.inode, m.executable), (Some(vec![0xbb; 20]), None, false));
     }
+}
+
+#[test]
+fn what_is_no_file_has_no_inode() {
+    let build = Build::new(Endian::Little, c::PERF_RECORD_MMAP2, 2).halves(&[7, 8]).words(&[0; 6]);
+    let record = trailer(build.halves(&[5, 2]).raw(b"[vdso]\0\0"), 1);
+    let Some(Sideband::Mmap(m)) = sideband(&record, &event(), Endian::Little) else { panic!() };
+    assert_eq!((m.inode, &m.filename[..]), (None, &b"[vdso]"[..]));
 }
 
 #[test]
@@ -64,9 +73,11 @@ fn names_tasks_and_losses_are_read() {
         let (time, name) = (Some(5), b"name".to_vec());
         let expected = Sideband::Comm(Comm { time, pid: 7, tid: 8, name, exec: true });
         assert_eq!(sideband(&comm, &event(), endian), Some(expected));
-        let fork = trailer(of(c::PERF_RECORD_FORK, 0).halves(&[9, 7, 10, 8]).words(&[6]), 66);
-        let expected = Sideband::Fork(Task { time: Some(6), pid: 9, ppid: 7, tid: 10, ptid: 8 });
-        assert_eq!(sideband(&fork, &event(), endian), Some(expected));
+        for (misc, made_up) in [(0, false), (1 << 13, true)] {
+            let fork = trailer(of(c::PERF_RECORD_FORK, misc).halves(&[9, 7, 10, 8]).words(&[6]), 66);
+            let expected = Sideband::Fork(Task { time: Some(6), pid: 9, ppid: 7, tid: 10, ptid: 8, made_up });
+            assert_eq!(sideband(&fork, &event(), endian), Some(expected));
+        }
         let lost = trailer(of(c::PERF_RECORD_LOST, 0).words(&[99, 12]), 7);
         assert_eq!(sideband(&lost, &event(), endian), Some(Sideband::Lost { time: Some(7), n: 12 }));
         let lost = trailer(of(c::PERF_RECORD_LOST_SAMPLES, 0).words(&[3]), 7);

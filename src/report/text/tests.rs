@@ -1,7 +1,7 @@
 //! What a reader must find on the terminal.
 
 use super::*;
-use crate::report::{Class, FunctionShare, Quantiles};
+use crate::report::{Class, FunctionShare, Quantiles, UnverifiedImage};
 
 fn made() -> Report {
     let function = |name: &str, before, after, low, high| FunctionShare {
@@ -105,6 +105,27 @@ fn a_missing_binary_comes_with_what_to_do() {
     assert!(text.contains("1 binary not found; samples there stay as recorded"), "{text}");
     assert!(text.contains("/opt/lib[2Jx.so, 77 samples: no such file (build-id abcd)"), "{text}");
     assert!(text.contains("→ give --symfs"), "{text}");
+}
+
+#[test]
+fn binaries_of_unknown_build_are_counted_and_a_few_named() {
+    let mut report = made();
+    assert!(!plain(&report).contains("taken by path"));
+    let image = |n: u64| UnverifiedImage {
+        path: format!("/opt/{n}"),
+        file: format!("/symfs/opt/{n}"),
+        samples: 1000 * n,
+        changed_since: n == 1,
+    };
+    report.unverified = vec![image(1)];
+    let unwrapped = |report: &Report| plain(report).split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = "1,000 samples in a binary whose build the recording does not tell; taken by path: /symfs/opt/1 \
+                    (changed after the recording)";
+    assert!(unwrapped(&report).contains(expected), "{}", unwrapped(&report));
+    report.unverified = (1..=5).map(image).collect();
+    let text = unwrapped(&report);
+    assert!(text.contains("15,000 samples in 5 binaries whose build"), "{text}");
+    assert!(text.contains("/symfs/opt/3, 2 more") && !text.contains("/symfs/opt/4"), "{text}");
 }
 
 #[test]

@@ -1,0 +1,73 @@
+//! What was taken by its path alone is told, and so is what was changed after the recording.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+
+use crate::recording::{Recording, USER};
+use crate::tool::{Ran, compile, folder, skidconv, text};
+
+const BASE: u64 = 0x40_0000;
+
+/// A program with the build-id 0x07070707, and three samples in it; `told` says whether the recording has the id.
+fn recorded(folder: &Path, told: bool) -> PathBuf {
+    let source = "int _start(void) { for (;;); }\n";
+    let program = compile(folder, "program", source, &["-nostdlib", "-static", "-Wl,--build-id=0x07070707"]);
+    let mut recording = Recording { events: vec![vec![7]], ..Recording::default() };
+    let samples = (0..3).map(|n| recording.sample(7, BASE + 0x1000, 2 + n, &[USER, BASE + 0x1000]));
+    let samples: Vec<Vec<u8>> = samples.collect();
+    recording.records = vec![recording.mmap(&program, BASE, 0x10000, 0)];
+    recording.records.extend(samples);
+    if told {
+        let mut body = [&recording.half(u32::MAX)[..], &[7; 4], &[0; 16], &recording.half(0)].concat();
+        body.extend(text(&program).as_bytes());
+        body.resize((body.len() + 1).next_multiple_of(8) + 4, 0);
+        recording.features = vec![(2, recording.record(67, 2, &body))];
+    }
+    fs::write(folder.join("perf.data"), recording.file()).unwrap();
+    program
+}
+
+fn converted(folder: &Path) -> (Ran, Value) {
+    let ran = skidconv(folder, &["convert", "perf.data", "--report-json", "report.json"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    let report: Value = serde_json::from_slice(&fs::read(folder.join("report.json")).unwrap()).unwrap();
+    (ran, report["unverified"].clone())
+}
+
+#[test]
+fn samples_in_binaries_of_unknown_build_are_told_with_what_was_changed_since() {
+    let folder = folder("unverified");
+    let program = recorded(&folder, false);
+    let written = fs::metadata(folder.join("perf.data")).unwrap().modified().unwrap();
+    let change = |to: SystemTime| File::open(&program).unwrap().set_modified(to).unwrap();
+    change(written - Duration::from_secs(9));
+    let (ran, unverified) = converted(&folder);
+    let told = |changed: bool| {
+        let path = text(&program);
+        serde_json::json!([{ "path": path, "file": path, "samples": 3, "changed_since": changed }])
+    };
+    assert_eq!(unverified, told(false));
+    let said = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("3 samples in a binary whose build the recording does not tell"), "{said}");
+    assert!(said.contains("program") && !said.contains("changed after"), "{said}");
+    change(written + Duration::from_secs(9));
+    let (ran, unverified) = converted(&folder);
+    assert_eq!(unverified, told(true));
+    assert!(
+        ran.out.split_whitespace().collect::<Vec<_>>().join(" ").contains("(changed after the recording)")
+    );
+}
+
+#[test]
+fn binaries_of_a_known_build_are_not_told_as_taken_by_path() {
+    let folder = folder("verified");
+    let program = recorded(&folder, true);
+    let later = SystemTime::now() + Duration::from_secs(99);
+    File::open(&program).unwrap().set_modified(later).unwrap();
+    let (ran, unverified) = converted(&folder);
+    assert_eq!(unverified, serde_json::json!([]));
+    assert!(!ran.out.contains("taken by"), "{}", ran.out);
+}
