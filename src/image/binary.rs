@@ -12,7 +12,7 @@ use super::Svma;
 use super::builds::Build;
 use super::chain::{RETURN, Rules};
 use super::elf::{Class, Elf};
-use super::functions::{FunctionRange, Functions};
+use super::functions::{FunctionRange, Functions, labels};
 use super::locate::{Missing, SearchPath};
 use super::name::{ImageName, NameKind};
 use super::plt::{Plt, PltTarget};
@@ -65,6 +65,7 @@ pub struct Image {
     pointers: OnceLock<Pointers>,
     unwind: OnceLock<Option<Unwind>>,
     exported: OnceLock<HashMap<String, Svma>>,
+    labels: OnceLock<Vec<FunctionRange>>,
 }
 
 impl Image {
@@ -82,6 +83,7 @@ impl Image {
             pointers: OnceLock::new(),
             unwind: OnceLock::new(),
             exported: OnceLock::new(),
+            labels: OnceLock::new(),
         }
     }
 
@@ -233,6 +235,14 @@ impl Image {
     pub fn rules(&self, at: Svma) -> Rules {
         let table = self.unwind().and_then(|unwind| unwind.caller(at, RETURN));
         table.map_or(Rules::FramePointer, Rules::Table)
+    }
+
+    /// What stands behind the nearest label before an address that no function covers.
+    pub fn label_at(&self, at: Svma) -> Option<&FunctionRange> {
+        let find = || self.elf().map(|elf| labels(elf, self.functions()));
+        let labels = self.labels.get_or_init(|| find().unwrap_or_default());
+        let before = labels.partition_point(|label| label.start <= at);
+        labels.get(before.checked_sub(1)?).filter(|label| at < label.end)
     }
 
     /// The function that other files reach by a name.

@@ -101,6 +101,11 @@ impl Functions {
         Some(&self.ranges[self.cuts[cut].1? as usize])
     }
 
+    /// The first that starts behind an address.
+    fn next(&self, at: Svma) -> Option<&FunctionRange> {
+        self.ranges.get(self.ranges.partition_point(|range| range.start <= at))
+    }
+
     /// All of them, by start.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &FunctionRange> {
         self.ranges.iter()
@@ -146,6 +151,27 @@ fn named(elf: &Elf, debug: Option<&Elf>) -> Vec<Claim> {
         Claim { range: FunctionRange { start, end, name: Some(name), source }, binding: symbol.binding }
     };
     found.into_iter().filter(|symbol| symbol.function && !symbol.name.is_empty()).map(claim).collect()
+}
+
+/// Labels in code, each up to the next or to where a function or its section ends or begins.
+pub(super) fn labels(elf: &Elf, functions: &Functions) -> Vec<FunctionRange> {
+    let mut found = symbols(elf, Table::Symtab);
+    found.retain(|symbol| symbol.label && !symbol.name.is_empty() && elf.is_code(Svma(symbol.value)));
+    found.sort_by(|a, b| {
+        let rank = |symbol: &Symbol| (symbol.value, symbol.binding);
+        rank(a).cmp(&rank(b)).then_with(|| a.name.cmp(&b.name))
+    });
+    found.dedup_by_key(|symbol| symbol.value);
+    let next = found.iter().skip(1).map(|symbol| symbol.value).chain([u64::MAX]);
+    let range = |(symbol, next): (&Symbol, u64)| {
+        let start = Svma(symbol.value);
+        let section = elf.code_section(start).map_or(start.0, |section| section.range().end);
+        let function = functions.next(start).map_or(u64::MAX, |function| function.start.0);
+        let end = Svma(next.min(section).min(function));
+        let name = Some(symbol.name.clone());
+        FunctionRange { start, end, name, source: FunctionSource::Symtab }
+    };
+    found.iter().zip(next).map(range).collect()
 }
 
 /// A stub has the name of its symbol; of a resolver, the name of the function that it chooses an implementation of.

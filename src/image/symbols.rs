@@ -104,7 +104,10 @@ impl Wholesym {
         match (named, function) {
             (Some(function), _) => self::named(function, told.map_or_else(Vec::new, |told| told.frames)),
             (None, Some(function)) => Some(in_unwind_entry(function, told, base)),
-            (None, None) => told.filter(|told| is_told_here(image, told)),
+            (None, None) => {
+                let label = || self::named(image.label_at(at.svma)?, Vec::new());
+                told.filter(|told| is_told_here(image, told)).or_else(label)
+            }
         }
     }
 

@@ -52,6 +52,8 @@ pub struct Symbol {
     pub function: bool,
     /// Whether it is data that this file defines.
     pub object: bool,
+    /// Whether it is a place in this file of which no more is said, as assemblers make them.
+    pub label: bool,
 }
 
 /// Which of several names for one address serves best: the least. Global, fewest underscores in front, longest, as perf
@@ -145,6 +147,7 @@ fn symbol<S: Sym<Endian = Endianness>>(symbol: &S, endian: Endianness, strings: 
         },
         function: (kind == elf::STT_FUNC || kind == elf::STT_GNU_IFUNC) && defined,
         object: kind == elf::STT_OBJECT && defined,
+        label: kind == elf::STT_NOTYPE && defined && symbol.st_shndx(endian) != elf::SHN_ABS,
     }
 }
 

@@ -61,3 +61,25 @@ fn a_split_unit_is_found_under_symfs() {
     let symfs = SearchPath { symfs: vec![dirs[1].path().to_owned()], ..SearchPath::default() };
     assert!(inlines(&program, first, symfs));
 }
+
+#[test]
+fn code_of_assemblers_has_the_names_of_its_labels() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("labels.s");
+    let code = ".text\n.globl _start\n_start: nop\nspin: nop\nnop\n.globl last\nlast: ret\n\
+                .type sized,@function\nsized: ret\n.size sized,1\nret\n.data\nword: .quad 1\n";
+    fs::write(&source, code).unwrap();
+    let program = dir.path().join("labels");
+    run("cc", &["-nostdlib", "-static", "-no-pie", "-o", text(&program), text(&source)]);
+    let images = images_with(&program, None, SearchPath::default());
+    let mut names = Wholesym::new().unwrap();
+    let start = address_of(&program, "_start");
+    let mut name = |at: u64| {
+        names.lookup(&images, Location { image: ImageId(0), svma: Svma(start + at) }).map(|s| s.name.clone())
+    };
+    let expected = ["_start", "spin", "spin", "last", "sized"];
+    for (at, expected) in (0..).zip(expected) {
+        assert_eq!(name(at).as_deref(), Some(expected), "{at}");
+    }
+    assert_eq!(name(5), None, "behind what has an end");
+}
