@@ -126,11 +126,10 @@ fn compare(a: &Options, b: &Options, all: bool, style: &text::Style) -> anyhow::
     Ok(diff::render(&diff::compare(side(&of_a), side(&of_b)), names, all, style))
 }
 
-/// Where the table or the page has the standard output, the text goes to the standard error.
+/// Where an output has the standard output, the text goes to the standard error.
 fn uncertain(options: &StatOptions, color: When) -> anyhow::Result<()> {
     let told = pipeline::stat::stat(options, &bars::Bars::new(options.runs.len() > 1))?;
-    let on_stdout =
-        [&options.csv, &options.html].iter().all(|to| to.as_deref().is_none_or(|to| !is_stdout(to)));
+    let on_stdout = !options.outputs().any(is_stdout);
     let text = uncertainty::text::render(&told, &terminal::style(on_stdout, color));
     match on_stdout {
         true => Ok(io::stdout().write_all(text.as_bytes())?),

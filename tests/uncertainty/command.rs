@@ -133,6 +133,18 @@ fn pooled_runs_are_a_recording_of_all_their_samples() {
 }
 
 #[test]
+fn a_pool_on_the_standard_output_is_a_recording_and_nothing_else() {
+    let folder = folder("stat-pool-stdout");
+    let paths = write_runs(&folder, 8, false);
+    let words = |to| [&["stat"], &names(&paths)[..], &["--replicates", "100", "--pool", to]].concat();
+    let told = ran(&folder, &words("pooled.data"));
+    let output = crate::tool::command(&folder, &words("-")).output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(output.stdout, std::fs::read(folder.join("pooled.data")).unwrap());
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), told, "the text gives way");
+}
+
+#[test]
 fn runs_that_repeat_each_other_are_pooled_by_force_only() {
     let folder = folder("stat-repeat");
     let paths = write_runs(&folder, 8, true);

@@ -14,12 +14,12 @@ pub use collect::{Name, Run, collect};
 pub use pool::pool;
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
 use crate::export::{self, Existing, Output};
-use crate::options::Options;
+use crate::options::{Files, Options};
 use crate::pipeline::input::{Binaries, workers};
 use crate::progress::Progress;
 use crate::report::uncertainty::{Uncertainty, csv, html, svg};
@@ -54,6 +54,29 @@ pub struct StatOptions {
     pub pooled: Option<PathBuf>,
     /// Whether to pool although the bias test refuses, and to replace an existing file.
     pub force: bool,
+}
+
+impl StatOptions {
+    /// The files to write; plots have a folder.
+    pub fn outputs(&self) -> impl Iterator<Item = &Path> {
+        [&self.csv, &self.html, &self.pooled].into_iter().filter_map(|path| path.as_deref())
+    }
+
+    /// Refuses, before any work, what could only fail or destroy something after it.
+    fn check(&self) -> Result<(), super::Error> {
+        let (tables, side) = ([&self.calls, &self.expect], [&self.csv, &self.html]);
+        let mut read = self.reading.read();
+        read.extend(tables.into_iter().flatten().map(PathBuf::as_path));
+        let files = Files {
+            inputs: self.runs.iter().chain(&self.against).map(PathBuf::as_path).collect(),
+            read,
+            recording: self.pooled.as_deref(),
+            written: side.into_iter().flatten().map(PathBuf::as_path).collect(),
+            folders: self.svg.iter().map(PathBuf::as_path).collect(),
+            force: self.force,
+        };
+        Ok(files.check()?)
+    }
 }
 
 /// Why `stat` failed.
@@ -106,6 +129,7 @@ use ::csv as csv_crate;
 
 /// Examines, compares, and writes what was asked for.
 pub fn stat(options: &StatOptions, progress: &dyn Progress) -> Result<Uncertainty, Error> {
+    options.check()?;
     let known = table::Known::read(options.calls.as_deref(), options.expect.as_deref())?;
     let binaries = Binaries::of(&options.reading).map_err(Error::Pipeline)?;
     let all = |paths| collect_all(paths, &binaries, options, &known, progress);
