@@ -78,7 +78,7 @@ impl Finish<'_> {
         let report = summary::report(options, recording, survey, correction, &second, &mut context);
         let listings = self.listings(&report, &second.audience.tally, &mut context, &mut outputs)?;
         outputs.extend(self.reports(&report)?);
-        outputs.into_iter().try_for_each(Output::commit)?;
+        Output::commit_all(outputs)?;
         let instructions = match options.instructions {
             true => summary::instructions(survey, correction, &second.audience.tally, &mut context),
             false => Vec::new(),

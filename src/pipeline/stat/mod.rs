@@ -116,12 +116,12 @@ pub enum Error {
         reasons: String,
     },
     /// Recordings do not fit into one.
-    #[error("cannot pool {}: {why}", path.display())]
+    #[error("cannot pool {}", path.display())]
     Unlike {
         /// The recording.
         path: PathBuf,
         /// In what it differs from the others.
-        why: crate::perfdata::Unlike,
+        source: crate::perfdata::Unlike,
     },
 }
 
@@ -137,17 +137,22 @@ pub fn stat(options: &StatOptions, progress: &dyn Progress) -> Result<Uncertaint
         .map_err(Error::Pipeline)?
         .install(|| Ok::<_, Error>((all(&options.runs)?, all(&options.against)?)))?;
     let told = assemble::assemble(&runs, &against, &known, options);
-    write(&told, options)?;
-    if let Some(to) = &options.pooled {
-        let refusals: Vec<&Refusal> = told.events.iter().flat_map(|event| &event.refusals).collect();
-        if !refusals.is_empty() && !options.force {
-            let reasons: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-            return Err(Error::Refused { reasons: reasons.join("; ") });
-        }
-        let existing = if options.force { Existing::Replace } else { Existing::Refuse };
-        pool(&options.runs, (to, existing))?;
-    }
+    let mut outputs = pooled(&told, options)?;
+    outputs.extend(tables(&told, options)?);
+    Output::commit_all(outputs)?;
     Ok(told)
+}
+
+/// All runs as one, if that is wanted and nothing speaks against it.
+fn pooled(told: &Uncertainty, options: &StatOptions) -> Result<Vec<Output>, Error> {
+    let Some(to) = &options.pooled else { return Ok(Vec::new()) };
+    let refusals: Vec<&Refusal> = told.events.iter().flat_map(|event| &event.refusals).collect();
+    if !refusals.is_empty() && !options.force {
+        let reasons: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+        return Err(Error::Refused { reasons: reasons.join("; ") });
+    }
+    let existing = if options.force { Existing::Replace } else { Existing::Refuse };
+    Ok(vec![pool(&options.runs, (to, existing))?])
 }
 
 fn collect_all(
@@ -166,7 +171,7 @@ fn collect_all(
     paths.par_iter().map(one).collect()
 }
 
-fn write(told: &Uncertainty, options: &StatOptions) -> Result<(), Error> {
+fn tables(told: &Uncertainty, options: &StatOptions) -> Result<Vec<Output>, Error> {
     let mut outputs = Vec::new();
     if let Some(path) = &options.csv {
         outputs.push(Output::staged(path, Existing::Replace, |out| csv::write(told, out))?);
@@ -186,5 +191,5 @@ fn write(told: &Uncertainty, options: &StatOptions) -> Result<(), Error> {
             )?);
         }
     }
-    Ok(outputs.into_iter().try_for_each(Output::commit)?)
+    Ok(outputs)
 }
