@@ -2,7 +2,7 @@
 
 mod files;
 
-use crate::export::Error as OutputError;
+use crate::export::{Error as OutputError, beside};
 use files::is_device;
 use std::ffi::OsString;
 use std::fs;
@@ -145,11 +145,12 @@ impl Options {
     /// Refuses, before any work, what could only fail or destroy something after it. Returns [`Options::recording`].
     pub fn check(&self) -> Result<Option<PathBuf>, Error> {
         let recording = self.recording()?;
+        let sidecar = recording.as_deref().filter(|_| self.correct).and_then(beside);
         let files = Files {
             inputs: vec![&self.input],
             read: self.read(),
             recording: recording.as_deref(),
-            written: self.side_outputs().collect(),
+            written: self.side_outputs().chain(sidecar.as_deref()).collect(),
             folders: Vec::new(),
             force: self.force,
         };

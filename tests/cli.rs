@@ -178,6 +178,23 @@ fn a_dangling_link_is_an_existing_output() {
 }
 
 #[test]
+fn what_was_done_is_told_in_a_file_of_its_own() {
+    let (folder, _) = folder();
+    let told = "out.data.skidconv.json";
+    fs::write(folder.path().join(told), "not a recording").unwrap();
+    assert_refused(folder.path(), &format!("fix {told} -o out.data"), &["output is the input", told]);
+    assert_refused(
+        folder.path(),
+        &format!("fix perf.data -o out.data --csv ./{told}"),
+        &["two outputs", told],
+    );
+    let input = "perf.fixed.data.skidconv.json";
+    assert_refused(folder.path(), &format!("fix perf.data --report-json {input}"), &["two outputs", input]);
+    // nothing is told of a copy
+    assert_refused(folder.path(), &format!("convert {told} -o out.data"), &["not a perf.data"]);
+}
+
+#[test]
 fn two_outputs_are_two_files() {
     let (folder, _) = folder();
     assert_refused(folder.path(), "fix perf.data --csv out --folded ./out", &["two outputs", "./out"]);
