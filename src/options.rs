@@ -158,10 +158,20 @@ impl Options {
         Ok(recording)
     }
 
+    /// Whether an event is asked for; all are if none is named.
+    pub fn wants(&self, event: &str) -> bool {
+        self.events.is_empty() || self.events.iter().any(|name| is_called(event, name))
+    }
+
     /// Files that are read beside the recording.
     pub fn read(&self) -> Vec<&Path> {
         self.archives.iter().chain(&self.kallsyms).map(PathBuf::as_path).collect()
     }
+}
+
+/// Whether this is the name of an event, with or without its modifiers.
+pub fn is_called(event: &str, name: &str) -> bool {
+    event == name || event.split(':').next() == Some(name)
 }
 
 /// `perf.data` → `perf.fixed.data`, `recording` → `recording.fixed`.

@@ -5,6 +5,7 @@ use super::format::{Style, counted, fit, fit_function, percent, wrap};
 use super::listing::{Cell, Line, Listing, SourceLine};
 use super::words::{trips, verdict};
 use crate::export::{basename, plain};
+use crate::options::is_called;
 
 /// Longer runs of instructions without samples are left out but for what stands at their ends.
 const LONGEST_COLD: usize = 8;
@@ -47,9 +48,7 @@ pub fn render(listing: &Listing, event: Option<&str>, corrected: bool, style: &S
 }
 
 fn column(listing: &Listing, event: Option<&str>) -> Option<usize> {
-    let named = |name: &str| {
-        listing.events.iter().position(|e| e.name == name || e.name.split(':').next() == Some(name))
-    };
+    let named = |name: &str| listing.events.iter().position(|e| is_called(&e.name, name));
     let moved =
         |column: &usize| listing.lines.iter().any(|l| l.cells[*column].before != l.cells[*column].after);
     match event {

@@ -115,6 +115,21 @@ fn the_table_has_a_row_per_instruction_and_keeps_the_totals() {
 }
 
 #[test]
+fn the_table_has_the_events_that_were_asked_for_and_no_others() {
+    let folder = folder("one-event");
+    let (input, symfs) = (case("branchy"), testdata("cases/symfs"));
+    let words =
+        ["convert", text(&input), "--symfs", text(&symfs), "-q", "--event", "instructions", "--csv", "-"];
+    let ran = tool::skidconv(&folder, &words);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    let all = String::from_utf8(bytes("convert", "csv")).unwrap();
+    let of_event = |line: &&str| line.starts_with("event,") || line.starts_with("instructions:u,");
+    let expected: Vec<&str> = all.lines().filter(of_event).collect();
+    assert!(expected.len() > 50 && expected.len() < all.lines().count());
+    assert_eq!(ran.out.lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn perf_counts_the_same_weights() {
     if !has_perf() {
         return;
