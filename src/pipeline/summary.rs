@@ -107,7 +107,7 @@ pub fn report(
         solver: options.solver,
         model: correction.model.clone(),
         samples: survey.samples,
-        lost: survey.losses.lost,
+        lost: survey.losses.lost(),
         throttled: survey.losses.throttled,
         events,
         regions: correction.regions.clone(),

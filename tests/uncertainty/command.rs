@@ -187,6 +187,25 @@ fn losses_are_told() {
 }
 
 #[test]
+fn a_loss_that_records_of_two_kinds_tell_of_is_counted_once_and_what_a_filter_drops_is_none() {
+    let folder = folder("stat-lost-twice");
+    let mut r = Recording { events: vec![vec![5]], ..Recording::default() };
+    r.records = (0..200).map(|ix| r.sample(5, 0x40_0000 + ix, 1000 * ix + 1, &[])).collect();
+    let told = |r: &Recording, kind, misc, body: &[u64]| {
+        let words = body.iter().chain(&[42 << 32 | 41, 9000, 5]);
+        r.record(kind, misc, &words.flat_map(|&word| r.word(word)).collect::<Vec<u8>>())
+    };
+    let (lost, samples) = (told(&r, 2, 0, &[5, 30]), told(&r, 13, 0, &[48]));
+    let filtered = told(&r, 13, 1 << 15, &[7000]);
+    r.records.extend([lost.clone(), lost, samples, filtered]);
+    std::fs::write(folder.join("a.data"), r.file()).unwrap();
+    let out = ran(&folder, &["stat", "a.data"]);
+    assert!(out.contains("lost samples: 60 samples were lost"), "{out}");
+    let report = ran(&folder, &["convert", "a.data", "-q", "--report-json", "-"]);
+    assert!(report.contains("\"lost\": 60"), "{report}");
+}
+
+#[test]
 fn two_groups_are_compared_and_proportions_projected() {
     let folder = folder("stat-groups");
     let paths = write_runs(&folder, 8, false);
