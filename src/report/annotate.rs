@@ -2,7 +2,7 @@
 //! lines beside the code.
 
 use super::format::{Style, counted, fit, fit_function, percent, wrap};
-use super::listing::{Cell, Line, Listing, SourceLine};
+use super::listing::{Cell, Line, Listing, Nests, SourceLine};
 use super::words::{trips, verdict};
 use crate::export::{basename, plain};
 use crate::options::is_called;
@@ -123,6 +123,8 @@ struct Drawn<'a> {
     /// Weight that shares are of.
     before: f64,
     after: f64,
+    /// Loops that are drawn.
+    nests: Nests<'a>,
     margin: usize,
     label: usize,
     address: usize,
@@ -146,6 +148,7 @@ impl<'a> Drawn<'a> {
             style,
             before,
             after,
+            nests: Nests::of(listing, DEEPEST),
             margin: depth,
             label: 0,
             address,
@@ -243,8 +246,8 @@ impl<'a> Drawn<'a> {
         if self.margin == 0 {
             return " ".into();
         }
-        let around = self.listing.around(ix);
-        let holds = |ix: Option<usize>, l: &usize| ix.is_some_and(|ix| self.listing.around(ix).contains(l));
+        let around = self.nests.around(ix);
+        let holds = |ix: Option<usize>, l: &usize| ix.is_some_and(|ix| self.nests.around(ix).contains(l));
         let mut brackets = String::from("  ");
         for depth in 0..self.margin {
             brackets.push(match around.get(depth) {

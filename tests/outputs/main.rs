@@ -1,5 +1,6 @@
 //! All outputs of one run, read by readers that share no code with the writers, and the command line's promises about files.
 
+mod deep;
 mod files;
 mod firefox;
 mod hotspot;
@@ -8,6 +9,8 @@ mod pprof;
 mod programs;
 mod stacks;
 mod terminal;
+#[path = "../recording/mod.rs"]
+mod recording;
 #[path = "../tool/mod.rs"]
 mod tool;
 mod trips;
