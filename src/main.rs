@@ -88,9 +88,13 @@ fn list(options: &Options, show: Show) -> anyhow::Result<()> {
     if !io::stdout().is_terminal() {
         style.width = style.width.max(WIDE);
     }
-    let event = options.events.first().map(String::as_str);
-    let draw = |listing| annotate::render(listing, event, options.correct, &style);
-    let text: String = done.listings.iter().map(draw).collect();
+    let events: Vec<Option<&str>> = match &*options.events {
+        [] => vec![None],
+        named => named.iter().map(|name| Some(name.as_str())).collect(),
+    };
+    let draw = |listing, event| annotate::render(listing, event, options.correct, &style);
+    let of_events = |listing| events.iter().map(move |event| draw(listing, *event));
+    let text: String = done.listings.iter().flat_map(of_events).collect();
     if let (true, Some(Annotate::Function(name))) = (text.is_empty(), &options.annotate) {
         anyhow::bail!("no function with samples and code is called {name}: see skidconv report");
     }
@@ -120,17 +124,20 @@ fn sample_tables(options: &Options, how: Tables) -> anyhow::Result<()> {
 }
 
 fn compare(a: &Options, b: &Options, all: bool, style: &text::Style) -> anyhow::Result<String> {
-    let [of_a, of_b] =
-        [pipeline::run(a, &bars::Bars::new(false))?, pipeline::run(b, &bars::Bars::new(false))?];
+    let run = |options: &Options| {
+        let mut done = pipeline::run(options, &bars::Bars::new(false))?;
+        done.report.events.retain(|event| options.wants(&event.name));
+        anyhow::Ok(done)
+    };
+    let (of_a, of_b) = (run(a)?, run(b)?);
     let names = (of_a.report.input.as_str(), of_b.report.input.as_str());
     Ok(diff::render(&diff::compare(side(&of_a), side(&of_b)), names, all, style))
 }
 
-/// Where the table or the page has the standard output, the text goes to the standard error.
+/// Where an output has the standard output, the text goes to the standard error.
 fn uncertain(options: &StatOptions, color: When) -> anyhow::Result<()> {
     let told = pipeline::stat::stat(options, &bars::Bars::new(options.runs.len() > 1))?;
-    let on_stdout =
-        [&options.csv, &options.html].iter().all(|to| to.as_deref().is_none_or(|to| !is_stdout(to)));
+    let on_stdout = !options.outputs().any(is_stdout);
     let text = uncertainty::text::render(&told, &terminal::style(on_stdout, color));
     match on_stdout {
         true => Ok(io::stdout().write_all(text.as_bytes())?),

@@ -1,12 +1,16 @@
 //! What the user asked for, as plain values, and where the outputs go.
 
-use crate::export::{Error as OutputError, Existing, Output};
+mod files;
+
+use crate::export::{Error as OutputError, beside};
+use files::is_device;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 pub use crate::solve::Solver;
+pub use files::{Files, is_stdout};
 
 /// One run. For a path of an output, `-` is the standard output.
 #[derive(Clone, Debug, Default)]
@@ -97,7 +101,7 @@ pub enum Error {
     #[error("no name for the output: {}: name it with -o", .0.display())]
     Nameless(PathBuf),
     /// An output is the input.
-    #[error("output is the input: {}: choose another name; a recording is never overwritten", .0.display())]
+    #[error("output is the input: {}: choose another name; what is read is never overwritten", .0.display())]
     IsInput(PathBuf),
     /// Two outputs are one file.
     #[error("two outputs in one file: {}: give each its own", .0.display())]
@@ -140,53 +144,34 @@ impl Options {
 
     /// Refuses, before any work, what could only fail or destroy something after it. Returns [`Options::recording`].
     pub fn check(&self) -> Result<Option<PathBuf>, Error> {
-        let input_id =
-            self.check_input().map_err(|source| Error::Input { path: self.input.clone(), source })?;
         let recording = self.recording()?;
-        let mut seen = vec![input_id];
-        let inside = |path: &Path| {
-            let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            self.input.is_dir() && FileId::of(folder).is_ok_and(|id| id == seen[0])
+        let sidecar = recording.as_deref().filter(|_| self.correct).and_then(beside);
+        let files = Files {
+            inputs: vec![&self.input],
+            read: self.read(),
+            recording: recording.as_deref(),
+            written: self.side_outputs().chain(sidecar.as_deref()).collect(),
+            folders: Vec::new(),
+            force: self.force,
         };
-        let all = || recording.iter().map(PathBuf::as_path).chain(self.side_outputs());
-        if let Some(path) = all().find(|path| !is_stdout(path) && inside(path)) {
-            return Err(Error::IsInput(path.to_owned()));
-        }
-        for path in all() {
-            let Some(id) = FileId::of_output(path) else {
-                continue;
-            };
-            match seen.iter().position(|other| *other == id) {
-                Some(0) => return Err(Error::IsInput(path.to_owned())),
-                Some(_) => return Err(Error::Twice(path.to_owned())),
-                None => seen.push(id),
-            }
-        }
-        if let Some(path) = recording.iter().find(|path| !self.force && is_taken(path)) {
-            return Err(OutputError::Exists(path.clone()).into());
-        }
-        for path in all() {
-            // what is begun here is gone at once
-            Output::create(path, Existing::Refuse)?;
-        }
+        files.check()?;
         Ok(recording)
     }
 
-    fn check_input(&self) -> io::Result<FileId> {
-        if is_stdout(&self.input) {
-            return Ok(FileId::Future(PathBuf::from("-")));
-        }
-        let meta = fs::metadata(&self.input)?;
-        if meta.is_file() {
-            fs::File::open(&self.input)?;
-        }
-        FileId::of(&self.input)
+    /// Whether an event is asked for; all are if none is named.
+    pub fn wants(&self, event: &str) -> bool {
+        self.events.is_empty() || self.events.iter().any(|name| is_called(event, name))
+    }
+
+    /// Files that are read beside the recording.
+    pub fn read(&self) -> Vec<&Path> {
+        self.archives.iter().chain(&self.kallsyms).map(PathBuf::as_path).collect()
     }
 }
 
-/// Whether an output's path means the standard output.
-pub fn is_stdout(path: &Path) -> bool {
-    path.as_os_str() == "-"
+/// Whether this is the name of an event, with or without its modifiers.
+pub fn is_called(event: &str, name: &str) -> bool {
+    event == name || event.split(':').next() == Some(name)
 }
 
 /// `perf.data` → `perf.fixed.data`, `recording` → `recording.fixed`.
@@ -205,47 +190,6 @@ fn default_output(input: &Path) -> Result<PathBuf, Error> {
         name.push(extension);
     }
     Ok(input.with_file_name(name))
-}
-
-/// A dangling link counts: replacing it would surprise as much.
-fn is_taken(path: &Path) -> bool {
-    !is_stdout(path) && fs::symlink_metadata(path).is_ok_and(|meta| !is_device(&meta))
-}
-
-/// Pipes, terminals, `/dev/null`: written to, never replaced.
-fn is_device(meta: &fs::Metadata) -> bool {
-    !(meta.is_file() || meta.is_dir() || meta.is_symlink())
-}
-
-/// Tells whether two paths are one file, whatever links lead there.
-#[derive(PartialEq, Eq)]
-enum FileId {
-    Existing {
-        device: u64,
-        inode: u64,
-    },
-    /// Not there yet: its folder without links, and its name.
-    Future(PathBuf),
-}
-
-impl FileId {
-    fn of(path: &Path) -> io::Result<FileId> {
-        use std::os::unix::fs::MetadataExt;
-        let meta = fs::metadata(path)?;
-        Ok(FileId::Existing { device: meta.dev(), inode: meta.ino() })
-    }
-
-    /// `None` for outputs that cannot collide: streams and devices.
-    fn of_output(path: &Path) -> Option<FileId> {
-        if is_stdout(path) || fs::metadata(path).is_ok_and(|meta| is_device(&meta)) {
-            return None;
-        }
-        if let Ok(id) = FileId::of(path) {
-            return Some(id);
-        }
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Some(FileId::Future(folder.canonicalize().ok()?.join(path.file_name()?)))
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::cli::Variance;
 use crate::terminal;
 use skidconv::export::{Error, Existing, Output};
-use skidconv::options::is_stdout;
+use skidconv::options::{Files, is_stdout};
 use skidconv::report::text::Style;
 use skidconv::variance::{Group, Recording, Summary, render, write_csv, write_html, write_svg};
 use std::path::Path;
@@ -13,12 +13,13 @@ const CHARTS: usize = 8;
 
 /// Shows it.
 pub fn show(wanted: &Variance) -> anyhow::Result<()> {
+    let files =
+        Files { inputs: vec![&wanted.input], written: wanted.outputs().collect(), ..Files::default() };
+    files.check()?;
     let recording = Recording::open(&wanted.input)?;
     let metric = wanted.metric.as_deref().map(|name| metric(&recording, name)).transpose()?;
     let summary = Summary::new(&recording, metric);
-    let mut is_free = true;
-    let mut output = |path: &Path, fill: &dyn Fn(&mut Output) -> Result<(), Error>| {
-        is_free &= !is_stdout(path);
+    let output = |path: &Path, fill: &dyn Fn(&mut Output) -> Result<(), Error>| {
         Output::staged(path, Existing::Replace, fill)?.commit()
     };
     if let Some(path) = &wanted.csv {
@@ -31,7 +32,7 @@ pub fn show(wanted: &Variance) -> anyhow::Result<()> {
     if let Some(path) = &wanted.html {
         output(path, &|out| write_html(&summary, out))?;
     }
-    if !is_free {
+    if wanted.outputs().any(is_stdout) {
         return Ok(());
     }
     let style = Style { functions: wanted.functions, ..terminal::style(true, wanted.show.color) };

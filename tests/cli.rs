@@ -57,6 +57,9 @@ fn usage_errors_exit_2() {
         "convert perf.data --seed 1",
         "diff - -",
         "report perf.data --html -",
+        "stat perf.data --csv - --html -",
+        "stat perf.data --pool - --csv -",
+        "variance calls.jsonl --csv - --svg -",
         "man -",
     ] {
         let ran = skidconv(folder.path(), words);
@@ -117,6 +120,45 @@ fn the_input_is_never_an_output() {
 }
 
 #[test]
+fn nothing_that_stat_or_variance_reads_is_an_output() {
+    let (folder, input) = folder();
+    for name in ["b.data", "calls.csv", "expected.csv", "kallsyms"] {
+        fs::write(folder.path().join(name), "precious").unwrap();
+    }
+    symlink("perf.data", folder.path().join("link.data")).unwrap();
+    for (words, output) in [
+        ("stat perf.data --csv perf.data", "perf.data"),
+        ("stat perf.data --html ./perf.data --force", "./perf.data"),
+        ("stat perf.data --pool link.data --force", "link.data"),
+        ("stat perf.data --csv b.data --against b.data", "b.data"),
+        ("stat perf.data --calls calls.csv --csv calls.csv", "calls.csv"),
+        ("stat perf.data --expect expected.csv --html expected.csv", "expected.csv"),
+        ("stat perf.data --kallsyms kallsyms --csv kallsyms", "kallsyms"),
+        ("fix perf.data --kallsyms kallsyms --csv kallsyms", "kallsyms"),
+        ("variance perf.data --svg perf.data", "perf.data"),
+    ] {
+        assert_refused(folder.path(), words, &["output is the input", output]);
+    }
+    assert_eq!(fs::read_to_string(&input).unwrap(), "not a recording");
+    for name in ["b.data", "calls.csv", "expected.csv", "kallsyms"] {
+        assert_eq!(fs::read_to_string(folder.path().join(name)).unwrap(), "precious");
+    }
+}
+
+#[test]
+fn outputs_of_stat_are_refused_before_any_work() {
+    let (folder, _) = folder();
+    let refused = |words, what: &[&str]| assert_refused(folder.path(), words, what);
+    fs::write(folder.path().join("pooled.data"), "precious").unwrap();
+    refused("stat perf.data --pool pooled.data", &["output exists", "pooled.data", "--force"]);
+    refused("stat perf.data --pool out --csv ./out", &["two outputs", "./out"]);
+    refused("stat perf.data --html missing/a.html", &["cannot create output", "missing/a.html"]);
+    refused("stat perf.data --svg perf.data/plots", &["cannot create output", "perf.data/plots"]);
+    refused("stat perf.data --svg plots", &["not a perf.data"]);
+    refused("stat nowhere.data", &["cannot open recording", "nowhere.data"]);
+}
+
+#[test]
 fn an_existing_output_is_refused_without_force() {
     let (folder, _) = folder();
     let output = folder.path().join("perf.fixed.data");
@@ -133,6 +175,23 @@ fn a_dangling_link_is_an_existing_output() {
     let (folder, _) = folder();
     symlink("gone", folder.path().join("out.data")).unwrap();
     assert_refused(folder.path(), "fix perf.data -o out.data", &["output exists"]);
+}
+
+#[test]
+fn what_was_done_is_told_in_a_file_of_its_own() {
+    let (folder, _) = folder();
+    let told = "out.data.skidconv.json";
+    fs::write(folder.path().join(told), "not a recording").unwrap();
+    assert_refused(folder.path(), &format!("fix {told} -o out.data"), &["output is the input", told]);
+    assert_refused(
+        folder.path(),
+        &format!("fix perf.data -o out.data --csv ./{told}"),
+        &["two outputs", told],
+    );
+    let input = "perf.fixed.data.skidconv.json";
+    assert_refused(folder.path(), &format!("fix perf.data --report-json {input}"), &["two outputs", input]);
+    // nothing is told of a copy
+    assert_refused(folder.path(), &format!("convert {told} -o out.data"), &["not a perf.data"]);
 }
 
 #[test]

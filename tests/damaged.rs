@@ -5,7 +5,7 @@ mod recording;
 
 use std::fs::File;
 
-use recording::{example, open, records, rewritten, testdata};
+use recording::{Recording, example, open, records, rewritten, testdata};
 use skidconv::perfdata::{PerfFile, Warning, kinds};
 
 fn temporary(bytes: &[u8]) -> File {
@@ -66,6 +66,17 @@ fn compressed_data_that_expand_without_end_are_read_in_bounded_pieces() {
     let mut records = file.records().unwrap();
     while records.next().unwrap().is_some() {}
     assert_eq!(records.tally().of_kind(70), 2000);
+}
+
+#[test]
+fn a_long_name_that_many_events_share_is_cut() {
+    let mut r = Recording { events: vec![vec![5]; 400], ..Recording::default() };
+    let mut described = [&r.half(1)[..], &r.half(136), &r.attr(136), &r.half(1)].concat();
+    described.extend([&r.half(1 << 20)[..], "n".repeat(1 << 20).as_bytes(), &r.word(5)].concat());
+    r.features = vec![(12, described)];
+    let file = open(&r.file());
+    assert!(file.attrs().iter().all(|attr| attr.name.starts_with("nnnn")));
+    assert!(file.attrs().iter().map(|attr| attr.name.len()).sum::<usize>() < 1 << 20);
 }
 
 /// Compressed as perf does it: flushed, but the frame is never ended.

@@ -1,8 +1,8 @@
 //! Arguments that several commands share: the recording, what it becomes, how it is solved.
 
 use clap::Args;
-use skidconv::options::{Options, Solver};
-use std::path::PathBuf;
+use skidconv::options::{Options, Solver, is_stdout};
+use std::path::{Path, PathBuf};
 
 /// The recording, and where its binaries are.
 #[derive(Args)]
@@ -155,6 +155,14 @@ impl Solving {
         options.solver = self.solver;
         (options.skid, options.seed) = (self.skid, self.seed);
         options.calibrations = if self.no_calibration { None } else { calibrations() };
+    }
+}
+
+/// Refuses more than one output on the standard output.
+pub fn one_on_stdout<'a>(outputs: impl Iterator<Item = &'a Path>) -> Result<(), &'static str> {
+    match outputs.filter(|path| is_stdout(path)).count() {
+        0 | 1 => Ok(()),
+        _ => Err("standard output cannot take two outputs: give all but one of them a file"),
     }
 }
 

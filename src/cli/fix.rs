@@ -1,9 +1,9 @@
 //! `fix` and `convert`: a recording in, files out.
 
 use super::Action;
-use super::common::{Input, Outputs, Solving};
+use super::common::{Input, Outputs, Solving, one_on_stdout};
 use clap::Args;
-use skidconv::options::{Options, is_stdout};
+use skidconv::options::Options;
 use std::path::PathBuf;
 
 pub const FIX_EXAMPLE: &str = "Example:
@@ -58,8 +58,6 @@ fn checked(options: Options, quiet: bool) -> Result<Action, &'static str> {
     if !options.correct && outputs().next().is_none() {
         return Err("nothing to write: name an output: -o, --csv, --flamegraph or another of --help");
     }
-    if outputs().filter(|path| is_stdout(path)).count() > 1 {
-        return Err("standard output cannot take two outputs: give all but one of them a file");
-    }
+    one_on_stdout(outputs())?;
     Ok(Action::Write { options, quiet })
 }

@@ -1,10 +1,10 @@
 //! `ibs`: a recording in, tables of what single instructions did out.
 
 use super::Action;
-use super::common::Reading;
+use super::common::{Reading, one_on_stdout};
 use super::report::When;
 use clap::Args;
-use skidconv::options::{Annotate, Options, is_stdout};
+use skidconv::options::{Annotate, Options};
 use std::path::PathBuf;
 
 pub const EXAMPLE: &str = "Example:
@@ -73,9 +73,7 @@ impl Ibs {
             dry: true,
             ..self.how.options(self.input)
         };
-        if options.side_outputs().filter(|path| is_stdout(path)).count() > 1 {
-            return Err("standard output cannot take two outputs: give all but one of them a file");
-        }
+        one_on_stdout(options.side_outputs())?;
         Ok(Action::Ibs { options, tables: Tables { functions, all, dump, no_pager, color } })
     }
 }

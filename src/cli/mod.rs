@@ -177,13 +177,13 @@ impl Cli {
             Command::Report(report) => report.action(),
             Command::Annotate(annotate) => Ok(annotate.action()),
             Command::Diff(diff) => diff.action(),
-            Command::Stat(stat) => Ok(stat.action()),
+            Command::Stat(stat) => stat.action(),
             Command::Ibs(ibs) => ibs.action(),
             #[cfg(target_os = "linux")]
             Command::Record(record) => record.action(),
             #[cfg(target_os = "linux")]
             Command::Calibrate(calibrate) => calibrate.action(),
-            Command::Variance(variance) => Ok(variance.action()),
+            Command::Variance(variance) => variance.action(),
             Command::Completions(of) => Ok(Action::Completions(of.shell)),
             Command::Man(into) => into.action(),
         };

@@ -1,7 +1,7 @@
 //! `stat`: recordings in, their uncertainty out.
 
 use super::Action;
-use super::common::Reading;
+use super::common::{Reading, one_on_stdout};
 use super::report::When;
 use clap::Args;
 use skidconv::pipeline::stat::StatOptions;
@@ -67,7 +67,7 @@ pub struct Stat {
 }
 
 impl Stat {
-    pub fn action(self) -> Action {
+    pub fn action(self) -> Result<Action, &'static str> {
         let asked = Asked {
             confidence: self.confidence / 100.0,
             replicates: self.replicates as usize,
@@ -88,7 +88,8 @@ impl Stat {
             pooled: self.pool,
             force: self.force,
         };
-        Action::Stat { options: Box::new(options), color: self.color }
+        one_on_stdout(options.outputs())?;
+        Ok(Action::Stat { options: Box::new(options), color: self.color })
     }
 }
 

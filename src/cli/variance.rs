@@ -1,9 +1,10 @@
 //! `variance`: a recording of calls in, tables and charts out.
 
 use super::Action;
+use super::common::one_on_stdout;
 use super::report::Show;
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub const EXAMPLE: &str = "Example:
   skidconv record --variance -- ./prog
@@ -37,7 +38,13 @@ pub struct Variance {
 }
 
 impl Variance {
-    pub fn action(self) -> Action {
-        Action::Variance(Box::new(self))
+    pub fn action(self) -> Result<Action, &'static str> {
+        one_on_stdout(self.outputs())?;
+        Ok(Action::Variance(Box::new(self)))
+    }
+
+    /// The files to write.
+    pub fn outputs(&self) -> impl Iterator<Item = &Path> {
+        [&self.csv, &self.svg, &self.html].into_iter().filter_map(|path| path.as_deref())
     }
 }

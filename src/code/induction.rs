@@ -55,7 +55,7 @@ impl<'a> Inductions<'a> {
 
     /// Whether a loop holds a block.
     pub fn holds(&self, ix: LoopIx, block: BlockIx) -> bool {
-        self.around(ix).blocks.binary_search(&block).is_ok()
+        self.function.loops.holds(self.around(ix), block)
     }
 
     /// What an unknown number grows by; 0 for one that stays, `None` for one that changes otherwise.

@@ -11,7 +11,7 @@ use super::condition::Condition;
 use super::function::Function;
 use super::induction::Inductions;
 use super::inst::{Effect, Registers};
-use super::loops::{Counted, Loop, LoopIx};
+use super::loops::{Counted, LoopIx};
 use super::state::Form;
 
 /// Turns of an outer loop that stand for all of them.
@@ -45,11 +45,11 @@ struct Exit {
 /// The exits of a loop that may be counted: those that every turn comes by. What is doomed does not run.
 fn exits(function: &Function, ix: LoopIx) -> Vec<Exit> {
     let Function { cfg, dominators, doomed, insts, loops, .. } = function;
-    let Loop { blocks, latches, .. } = &loops.all[ix];
-    let edges = blocks.iter().flat_map(|&b| cfg.successors(b));
-    let out = edges.filter(|edge| blocks.binary_search(&edge.to).is_err() && !doomed[edge.to]);
+    let around = &loops.all[ix];
+    let edges = loops.blocks(around).flat_map(|b| cfg.successors(b));
+    let out = edges.filter(|edge| !loops.holds(around, edge.to) && !doomed[edge.to]);
     let out: Vec<&Edge> = out.collect();
-    let only = out.len() == 1 && !blocks.iter().any(|&b| cfg.blocks[b].exit.leaves());
+    let only = out.len() == 1 && !loops.blocks(around).any(|b| cfg.blocks[b].exit.leaves());
     let exit = |edge: &Edge| {
         let block = &cfg.blocks[edge.from];
         let flags = |&ix: &usize| !insts[ix].writes.and(Registers::FLAGS).is_empty();
@@ -57,7 +57,7 @@ fn exits(function: &Function, ix: LoopIx) -> Vec<Exit> {
         let counts = matches!(insts[decides].effect, Effect::Compare { .. } | Effect::Add { .. });
         let own = loops.of(edge.from) == Some(ix) && insts[block.end - 1].is_conditional();
         let passed = |&latch: &BlockIx| dominators.dominates(edge.from, latch);
-        (own && counts && latches.iter().all(passed)).then_some(Exit {
+        (own && counts && around.latches.iter().all(passed)).then_some(Exit {
             block: edge.from,
             decides,
             taken: edge.kind == EdgeKind::Taken,

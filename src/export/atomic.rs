@@ -5,11 +5,11 @@
 
 use super::Error;
 use crate::options::is_stdout;
-use std::fs::{self, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use tempfile::{PathPersistError, TempPath};
 
 /// What becomes of a file that is already at an output's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,9 @@ pub enum Existing {
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
-    file: BufWriter<NamedTempFile>,
+    file: BufWriter<File>,
+    /// Where it stands until then.
+    temporary: TempPath,
     target: Target,
 }
 
@@ -57,7 +59,8 @@ impl Output {
             .permissions(Permissions::from_mode(mode))
             .tempfile_in(folder)
             .map_err(failed)?;
-        Ok(Output { path, file: BufWriter::with_capacity(1 << 16, file), target })
+        let (file, temporary) = file.into_parts();
+        Ok(Output { path, file: BufWriter::with_capacity(1 << 16, file), temporary, target })
     }
 
     /// Starts an output and lets `write` fill it.
@@ -74,14 +77,28 @@ impl Output {
         }
     }
 
+    /// Makes all of them appear, or none: what may fail for want of room is done before the first of them is named, and
+    /// what may not replace a file is named before what may.
+    pub fn commit_all(mut outputs: Vec<Output>) -> Result<(), Error> {
+        for output in &mut outputs {
+            output.file.flush().map_err(|source| Error::Write { path: output.path.clone(), source })?;
+        }
+        outputs.sort_by_key(|output| match output.target {
+            Target::Copy => 0,
+            Target::Rename(Existing::Refuse) => 1,
+            Target::Rename(Existing::Replace) => 2,
+        });
+        outputs.into_iter().try_for_each(Output::commit)
+    }
+
     /// Makes it appear at its path.
     pub fn commit(self) -> Result<(), Error> {
-        let Output { path, file, target } = self;
+        let Output { path, file, temporary, target } = self;
         let done = match (file.into_inner(), target) {
             (Err(error), _) => Err(error.into_error()),
             (Ok(file), Target::Copy) => copy(file, &path),
-            (Ok(file), Target::Rename(Existing::Replace)) => done(file.persist(&path)),
-            (Ok(file), Target::Rename(Existing::Refuse)) => done(file.persist_noclobber(&path)),
+            (Ok(_), Target::Rename(Existing::Replace)) => done(temporary.persist(&path)),
+            (Ok(_), Target::Rename(Existing::Refuse)) => done(temporary.persist_noclobber(&path)),
         };
         done.map_err(|source| match source.kind() {
             io::ErrorKind::AlreadyExists => Error::Exists(path),
@@ -126,11 +143,11 @@ fn parent(path: &Path) -> PathBuf {
     }
 }
 
-fn done<T>(persisted: Result<T, tempfile::PersistError>) -> io::Result<()> {
-    persisted.map(drop).map_err(|failure| failure.error)
+fn done(persisted: Result<(), PathPersistError>) -> io::Result<()> {
+    persisted.map_err(|failure| failure.error)
 }
 
-fn copy(mut file: NamedTempFile, path: &Path) -> io::Result<()> {
+fn copy(mut file: File, path: &Path) -> io::Result<()> {
     file.seek(SeekFrom::Start(0))?;
     let copied = match is_stdout(path) {
         true => io::copy(&mut file, &mut io::stdout().lock()).and_then(|_| io::stdout().flush()),

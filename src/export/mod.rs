@@ -27,7 +27,7 @@ pub use folded::Folded;
 pub use names::{ImageNames, Names, Segment, basename, plain};
 #[cfg(feature = "parquet")]
 pub use parquet::{INSTRUCTIONS, ParquetSamples, SAMPLES, write_parquet};
-pub use perfdata::{write_recording, write_sidecar};
+pub use perfdata::{beside, write_recording, write_sidecar};
 pub use pprof::Pprof;
 pub use sample::{CorrectedSample, FrameKind, StackFrame};
 

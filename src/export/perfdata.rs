@@ -7,7 +7,7 @@ use crate::progress::Progress;
 use crate::report::{Report, sidecar};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes the samples of `input`, which was opened at `from`, with the patches that `decide` asks for. The copy may be read
 /// by whom the original may: recordings hold memory. It appears at `to` when the returned output is committed.
@@ -24,13 +24,16 @@ pub fn write_recording(
     Ok((output, done))
 }
 
-/// Writes `report` beside a recording (see [`sidecar`]); nothing beside the standard output.
+/// Where the report of a corrected recording goes (see [`sidecar`]); nowhere beside the standard output.
+pub fn beside(recording: &Path) -> Option<PathBuf> {
+    let is_stream = is_stdout(recording) || fs::metadata(recording).is_ok_and(|meta| !meta.is_file());
+    (!is_stream).then(|| sidecar(recording))
+}
+
+/// Writes `report` beside a recording.
 pub fn write_sidecar(report: &Report, recording: &Path) -> Result<Option<Output>, Error> {
-    if is_stdout(recording) || fs::metadata(recording).is_ok_and(|meta| !meta.is_file()) {
-        return Ok(None);
-    }
     let write = |out: &mut Output| Ok(report.write_json(out)?);
-    Output::staged(&sidecar(recording), Existing::Replace, write).map(Some)
+    beside(recording).map(|path| Output::staged(&path, Existing::Replace, write)).transpose()
 }
 
 #[cfg(test)]

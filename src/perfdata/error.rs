@@ -9,7 +9,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum Error {
     /// The file cannot be opened.
-    #[error("cannot open {}: {source}", path.display())]
+    #[error("cannot open {}", path.display())]
     Open {
         /// The path given.
         path: PathBuf,
@@ -23,7 +23,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// Reading failed, or the file became shorter meanwhile.
-    #[error("reading at offset {offset:#x}: {source}")]
+    #[error("reading at offset {offset:#x}")]
     Read {
         /// Where.
         offset: u64,
@@ -34,7 +34,7 @@ pub enum Error {
     #[error("only a recording in pipe mode can be written to a pipe")]
     NotAStream,
     /// Writing failed.
-    #[error("writing: {0}")]
+    #[error("writing")]
     Write(#[source] io::Error),
     /// The file does not begin like a perf.data.
     #[error("not a perf.data file (it begins with {})", magic.escape_ascii())]
@@ -87,4 +87,24 @@ pub enum Error {
         /// The field that does not fit.
         field: &'static str,
     },
+}
+
+impl Error {
+    /// In one line, with what the system said.
+    pub(super) fn whole(&self) -> String {
+        let causes = std::iter::successors(Some(self as &dyn std::error::Error), |error| error.source());
+        causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_said_is_the_cause_and_told_once() {
+        let error = Error::Read { offset: 16, source: io::Error::other("no medium") };
+        assert_eq!(error.to_string(), "reading at offset 0x10");
+        assert_eq!(error.whole(), "reading at offset 0x10: no medium");
+    }
 }

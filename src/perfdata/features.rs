@@ -7,6 +7,9 @@ use super::bytes::{Endian, array, until_nul};
 use super::walk::{RECORD_HEADER, parse_header};
 use super::{Attr, CpuMode};
 
+/// Longer names of events are cut: any number of events may share one.
+const LONGEST_NAME: usize = 1 << 10;
+
 /// A binary's build-id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildId {
@@ -157,7 +160,7 @@ impl Features {
         for _ in 0..nr {
             let attr = at.take(usize::try_from(attr_size).ok()?)?;
             let nr_ids = usize::try_from(at.u32()?).ok()?;
-            let name = at.string()?;
+            let name = at.text(LONGEST_NAME)?;
             let ids = at.take(nr_ids.checked_mul(8)?)?;
             self.described.push(Described {
                 kind: at.endian.u32(attr, 0)?,
@@ -223,8 +226,14 @@ impl<'a> Cursor<'a> {
 
     /// `u32 len; char text[len];`, padded by NULs.
     fn string(&mut self) -> Option<String> {
+        self.text(usize::MAX)
+    }
+
+    /// The same, cut to so many bytes.
+    fn text(&mut self, longest: usize) -> Option<String> {
         let len = usize::try_from(self.u32()?).ok()?;
-        Some(String::from_utf8_lossy(until_nul(self.take(len)?)).into_owned())
+        let text = until_nul(self.take(len)?);
+        Some(String::from_utf8_lossy(&text[..text.len().min(longest)]).into_owned())
     }
 }
 

@@ -135,7 +135,7 @@ impl PerfFile {
                 if described.is_empty() {
                     return Err(error);
                 }
-                let reason = error.to_string();
+                let reason = error.whole();
                 warnings.push(Warning::EventsLost { reason });
                 (described, vec![])
             }

@@ -8,6 +8,8 @@ use super::layout::Layout;
 use super::records::Record;
 
 const PROT_EXEC: u32 = 4;
+/// `PERF_RECORD_MISC_LOST_SAMPLES_BPF`: samples that a filter was to drop.
+const DROPPED_BY_FILTER: u16 = 1 << 15;
 
 /// A part of a file, mapped into a process. `MMAP` and `MMAP2`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +100,7 @@ pub enum Sideband {
         /// How many.
         n: u64,
     },
-    /// Samples that the hardware lost.
+    /// Samples that were lost, by the hardware or for want of room.
     LostSamples {
         /// When the loss was noted.
         time: Option<u64>,
@@ -132,7 +134,7 @@ impl Sideband {
         }
     }
 
-    /// `None` for other types and for records too short to be what they say.
+    /// `None` for other types, for records too short to be what they say, and for losses that were asked for.
     pub(super) fn decode(record: &Record<'_>, layout: &Layout) -> Option<Sideband> {
         let (body, time) = split_trailer(record.bytes, layout);
         let at = Body { bytes: body, endian: layout.endian };
@@ -143,6 +145,7 @@ impl Sideband {
             c::PERF_RECORD_FORK => Sideband::Fork(at.task(record.misc, time)?),
             c::PERF_RECORD_EXIT => Sideband::Exit(at.task(record.misc, time)?),
             c::PERF_RECORD_LOST => Sideband::Lost { time, n: at.u64(16)? },
+            c::PERF_RECORD_LOST_SAMPLES if record.misc & DROPPED_BY_FILTER != 0 => return None,
             c::PERF_RECORD_LOST_SAMPLES => Sideband::LostSamples { time, n: at.u64(8)? },
             c::PERF_RECORD_THROTTLE => Sideband::Throttle { time: at.u64(8).or(time) },
             c::PERF_RECORD_UNTHROTTLE => Sideband::Unthrottle { time: at.u64(8).or(time) },

@@ -4,7 +4,7 @@ use super::survey::{Survey, when};
 use super::tally::{Spot, Tally};
 use crate::export::{CorrectedSample, Exporter, FrameKind, StackFrame};
 use crate::image::Location;
-use crate::perfdata::{Attr, CpuMode, Patch, Record, Sample};
+use crate::perfdata::{Attr, AttrIx, CpuMode, Patch, Record, Sample};
 
 /// Formats that are made from samples, and counts.
 pub struct Audience {
@@ -49,9 +49,14 @@ impl Move<'_> {
 }
 
 impl Audience {
-    /// `exported` says for each event whether the formats get its samples.
+    /// `exported` says for each event whether the formats and the tables get its samples.
     pub fn new(exporters: Vec<Box<dyn Exporter>>, exported: Vec<bool>) -> Audience {
         Audience { exporters, tally: Tally::default(), exported }
+    }
+
+    /// Whether the formats and the tables get the samples of an event.
+    pub fn shows(&self, attr: AttrIx) -> bool {
+        self.exported.get(attr.0 as usize) == Some(&true)
     }
 
     /// Whether all formats can do with equal samples taken together.
@@ -75,7 +80,7 @@ impl Audience {
     ) {
         let spot = |at: Option<Location>| at.map_or(Spot::Bare(sample.ip), Spot::At);
         self.tally.count((sample.attr, samples, sample.period), spot(how.from), spot(how.to));
-        if self.exporters.is_empty() || self.exported.get(sample.attr.0 as usize) != Some(&true) {
+        if self.exporters.is_empty() || !self.shows(sample.attr) {
             return;
         }
         let looked_up;

@@ -94,11 +94,7 @@ pub fn correct(
     watch: &mut (dyn FnMut(&Program, &Solved) + Send),
 ) -> Correction {
     let kinds = kinds(file, survey);
-    let wanted = |ix: usize| {
-        let name = &file.attrs()[ix].name;
-        options.events.is_empty()
-            || options.events.iter().any(|e| e == name || Some(e.as_str()) == name.split(':').next())
-    };
+    let wanted = |ix: usize| options.wants(&file.attrs()[ix].name);
     let mut correction =
         Correction { events: kinds.iter().map(first_outcome).collect(), ..Correction::default() };
     let active: Vec<usize> =

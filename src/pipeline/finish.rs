@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::audience::Audience;
 use super::correct::Correction;
 use super::listings::Lister;
 use super::second::Second;
@@ -70,7 +71,7 @@ impl Finish<'_> {
             intervals: &correction.intervals,
             regions: &correction.regions,
         };
-        outputs.extend(self.tables(&second.audience.tally, &mut context)?);
+        outputs.extend(self.tables(&second.audience, &mut context)?);
         for (path, exporter) in paths.iter().zip(std::mem::take(&mut second.audience.exporters)) {
             outputs.push(Output::staged(path, Existing::Replace, |out| exporter.finish(&mut context, out))?);
         }
@@ -78,18 +79,18 @@ impl Finish<'_> {
         let report = summary::report(options, recording, survey, correction, &second, &mut context);
         let listings = self.listings(&report, &second.audience.tally, &mut context, &mut outputs)?;
         outputs.extend(self.reports(&report)?);
-        outputs.into_iter().try_for_each(Output::commit)?;
+        Output::commit_all(outputs)?;
         let instructions = match options.instructions {
-            true => summary::instructions(survey, correction, &second.audience.tally, &mut context),
+            true => summary::instructions(survey, correction, &second.audience, &mut context),
             false => Vec::new(),
         };
         Ok(Done { report, listings, instructions })
     }
 
     /// Rows of instructions.
-    fn tables(&self, tally: &Tally, context: &mut Context<'_>) -> Result<Vec<Output>, export::Error> {
+    fn tables(&self, audience: &Audience, context: &mut Context<'_>) -> Result<Vec<Output>, export::Error> {
         let mut outputs = Vec::new();
-        let rows = || summary::rows(tally, self.correction);
+        let rows = || summary::rows(audience, self.correction);
         if let Some(path) = &self.options.csv {
             outputs.push(Output::staged(path, Existing::Replace, |out| write_csv(rows(), context, out))?);
         }

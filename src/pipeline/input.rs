@@ -6,8 +6,8 @@ use super::Error;
 use super::equal::Group;
 use super::survey::Survey;
 use crate::image::{self, Debuginfod, SearchPath};
-use crate::options::Options;
-use crate::perfdata::{self, Attr, PerfFile};
+use crate::options::{Options, is_called};
+use crate::perfdata::{self, PerfFile};
 use crate::progress::Progress;
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -29,7 +29,7 @@ impl Input {
     pub fn open(options: &Options) -> Result<Input, Error> {
         let path = options.input.clone();
         let file = PerfFile::open(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
-        let wanted = wanted(&file, &options.events)?;
+        let wanted = wanted(&file, options)?;
         Ok(Input { file, wanted, path, strict: options.strict, threads: workers(options) })
     }
 
@@ -68,16 +68,15 @@ pub fn workers(options: &Options) -> usize {
     options.threads.or_else(|| Some(std::thread::available_parallelism().ok()?.get())).unwrap_or(1)
 }
 
-/// Which events are asked for, by name with or without its modifiers; all if none is named.
-fn wanted(file: &PerfFile, names: &[String]) -> Result<Vec<bool>, Error> {
-    let is = |attr: &Attr, name: &String| attr.name == *name || attr.name.split(':').next() == Some(name);
-    for name in names {
-        if !file.attrs().iter().any(|a| is(a, name)) {
+/// Which events are asked for. Each that is named has to be there.
+fn wanted(file: &PerfFile, options: &Options) -> Result<Vec<bool>, Error> {
+    for name in &options.events {
+        if !file.attrs().iter().any(|attr| is_called(&attr.name, name)) {
             let known = file.attrs().iter().map(|a| a.name.as_str()).collect::<Vec<_>>().join(", ");
             return Err(Error::NoSuchEvent { name: name.clone(), known });
         }
     }
-    Ok(file.attrs().iter().map(|a| names.is_empty() || names.iter().any(|n| is(a, n))).collect())
+    Ok(file.attrs().iter().map(|attr| options.wants(&attr.name)).collect())
 }
 
 /// Where binaries and symbols are looked for. Tarballs are unpacked as long as this lives.

@@ -166,7 +166,7 @@ impl Lister<'_> {
         let listed = |l: &crate::code::Loop| {
             let header = function.cfg.blocks[l.header].first;
             let mut weight = vec![(0, 0); events];
-            for &block in &l.blocks {
+            for block in function.loops.blocks(l) {
                 let block = &function.cfg.blocks[block];
                 let cells = (block.first..block.end)
                     .filter_map(|ix| lines.get(ix))

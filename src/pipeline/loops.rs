@@ -50,8 +50,8 @@ pub fn headed<'a>(program: &'a Program, region: &'a Region, block: &Block) -> Op
 
 /// Whether an instruction is in a loop of function `f`.
 pub fn holds(program: &Program, f: FunctionIx, found: &Loop, node: &Node) -> bool {
-    let block = |inst| program.functions[f].1.cfg.block_of(inst);
-    node.function == f && found.blocks.binary_search(&block(node.inst)).is_ok()
+    let function = &program.functions[f].1;
+    node.function == f && function.loops.holds(found, function.cfg.block_of(node.inst))
 }
 
 /// How often the header of a loop is reached from inside of it.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::audience::Audience;
 use super::correct::Correction;
 use super::intervals::{fallback, left};
 use super::jitted;
@@ -18,8 +19,8 @@ use crate::quantile::Z90;
 use crate::report::diff::InstructionShare;
 use crate::report::{Distance, EventReport, FunctionShare, MissingImage, NamelessImage, Report, Verdict};
 
-/// One row per event and instruction with samples before or after.
-pub fn rows(tally: &Tally, correction: &Correction) -> Vec<InstructionRow> {
+/// One row per instruction with samples before or after, of each event that was asked for.
+pub fn rows(audience: &Audience, correction: &Correction) -> Vec<InstructionRow> {
     let row = |(&(attr, spot), count): (&(AttrIx, Spot), &Count)| {
         let (location, address) = match spot {
             Spot::At(at) => (Some(at), at.svma.0),
@@ -40,14 +41,14 @@ pub fn rows(tally: &Tally, correction: &Correction) -> Vec<InstructionRow> {
             verdict,
         }
     };
-    tally.spots.iter().map(row).collect()
+    audience.tally.spots.iter().filter(|((attr, _), _)| audience.shows(*attr)).map(row).collect()
 }
 
 /// The shares of single instructions.
 pub fn instructions(
     survey: &Survey,
     correction: &Correction,
-    tally: &Tally,
+    audience: &Audience,
     context: &mut Context<'_>,
 ) -> Vec<InstructionShare> {
     let share = |row: InstructionRow| {
@@ -66,7 +67,7 @@ pub fn instructions(
             high: row.high / total,
         })
     };
-    rows(tally, correction).into_iter().filter_map(share).collect()
+    rows(audience, correction).into_iter().filter_map(share).collect()
 }
 
 /// The report of a run.
@@ -107,7 +108,7 @@ pub fn report(
         solver: options.solver,
         model: correction.model.clone(),
         samples: survey.samples,
-        lost: survey.losses.lost,
+        lost: survey.losses.lost(),
         throttled: survey.losses.throttled,
         events,
         regions: correction.regions.clone(),

@@ -91,8 +91,10 @@ impl Passed {
 /// What a recording says is missing from it, or could not be understood.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Losses {
-    /// Records and samples that the kernel or the hardware says it dropped.
-    pub lost: u64,
+    /// Records that the kernel says found no room.
+    records: u64,
+    /// Samples that it, or the hardware, says were lost.
+    samples: u64,
     /// How often sampling came too fast and was stopped for a while.
     pub throttled: u64,
     /// Samples that could not be decoded.
@@ -104,6 +106,12 @@ pub struct Losses {
 }
 
 impl Losses {
+    /// Records and samples that the kernel or the hardware says it dropped. Since Linux 6.0 perf adds to what the kernel says
+    /// of records how many of an event's samples were among them: both tell of the same loss.
+    pub fn lost(&self) -> u64 {
+        self.records.max(self.samples)
+    }
+
     /// In words, what of the samples that are there cannot be used.
     pub fn passed(&self) -> impl Iterator<Item = String> {
         let words = |Passed { n, first }: Passed, what: &str| {
@@ -116,9 +124,8 @@ impl Losses {
 
     fn note(&mut self, sideband: &Sideband) {
         match sideband {
-            Sideband::Lost { n, .. } | Sideband::LostSamples { n, .. } => {
-                self.lost = self.lost.saturating_add(*n);
-            }
+            Sideband::Lost { n, .. } => self.records = self.records.saturating_add(*n),
+            Sideband::LostSamples { n, .. } => self.samples = self.samples.saturating_add(*n),
             Sideband::Throttle { .. } => self.throttled += 1,
             _ => {}
         }

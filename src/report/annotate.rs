@@ -2,9 +2,10 @@
 //! lines beside the code.
 
 use super::format::{Style, counted, fit, fit_function, percent, wrap};
-use super::listing::{Cell, Line, Listing, SourceLine};
+use super::listing::{Cell, Line, Listing, Nests, SourceLine};
 use super::words::{trips, verdict};
 use crate::export::{basename, plain};
+use crate::options::is_called;
 
 /// Longer runs of instructions without samples are left out but for what stands at their ends.
 const LONGEST_COLD: usize = 8;
@@ -47,9 +48,7 @@ pub fn render(listing: &Listing, event: Option<&str>, corrected: bool, style: &S
 }
 
 fn column(listing: &Listing, event: Option<&str>) -> Option<usize> {
-    let named = |name: &str| {
-        listing.events.iter().position(|e| e.name == name || e.name.split(':').next() == Some(name))
-    };
+    let named = |name: &str| listing.events.iter().position(|e| is_called(&e.name, name));
     let moved =
         |column: &usize| listing.lines.iter().any(|l| l.cells[*column].before != l.cells[*column].after);
     match event {
@@ -124,6 +123,8 @@ struct Drawn<'a> {
     /// Weight that shares are of.
     before: f64,
     after: f64,
+    /// Loops that are drawn.
+    nests: Nests<'a>,
     margin: usize,
     label: usize,
     address: usize,
@@ -147,6 +148,7 @@ impl<'a> Drawn<'a> {
             style,
             before,
             after,
+            nests: Nests::of(listing, DEEPEST),
             margin: depth,
             label: 0,
             address,
@@ -244,8 +246,8 @@ impl<'a> Drawn<'a> {
         if self.margin == 0 {
             return " ".into();
         }
-        let around = self.listing.around(ix);
-        let holds = |ix: Option<usize>, l: &usize| ix.is_some_and(|ix| self.listing.around(ix).contains(l));
+        let around = self.nests.around(ix);
+        let holds = |ix: Option<usize>, l: &usize| ix.is_some_and(|ix| self.nests.around(ix).contains(l));
         let mut brackets = String::from("  ");
         for depth in 0..self.margin {
             brackets.push(match around.get(depth) {

@@ -113,19 +113,36 @@ pub struct Trips {
 }
 
 impl Listing {
-    /// The loops around an instruction, outermost first.
-    pub fn around(&self, line: usize) -> Vec<usize> {
-        let innermost = self.lines.get(line).and_then(|line| line.inside);
-        let parent = |at: &usize| self.loops.get(*at).and_then(|l| l.parent);
-        let mut around: Vec<usize> =
-            std::iter::successors(innermost, parent).take(self.loops.len() + 1).collect();
-        around.reverse();
-        around
-    }
-
     /// The largest share that any event has here, before or after.
     pub fn heat(&self) -> f64 {
         let share = |e: &ListedEvent| e.before.max(e.after) as f64 / e.total.max(1) as f64;
         self.events.iter().map(share).fold(0.0, f64::max)
+    }
+}
+
+/// The outermost loops around each instruction of a listing.
+#[derive(Clone, Debug)]
+pub struct Nests<'a> {
+    lines: &'a [Line],
+    /// For each loop those around it, outermost first, and the loop itself; of more than are wanted the first.
+    chains: Vec<Vec<usize>>,
+}
+
+impl<'a> Nests<'a> {
+    /// No more than `most` around each.
+    pub fn of(listing: &'a Listing, most: usize) -> Nests<'a> {
+        let mut chains: Vec<Vec<usize>> = Vec::new();
+        for (ix, l) in listing.loops.iter().enumerate() {
+            let mut chain = l.parent.and_then(|outer| chains.get(outer).cloned()).unwrap_or_default();
+            chain.extend((chain.len() < most).then_some(ix));
+            chains.push(chain);
+        }
+        Nests { lines: &listing.lines, chains }
+    }
+
+    /// The loops around an instruction, outermost first; none around one that is not there.
+    pub fn around(&self, line: usize) -> &[usize] {
+        let innermost = self.lines.get(line).and_then(|line| line.inside);
+        innermost.and_then(|l| self.chains.get(l)).map_or(&[], Vec::as_slice)
     }
 }

@@ -162,7 +162,7 @@ fn go_round(program: &Program, f: FunctionIx, own: &[usize], hot: &mut BTreeSet<
     let Function { cfg, loops, .. } = &program.functions[f].1;
     let predecessors = cfg.predecessors();
     for around in loops.all.iter().rev() {
-        let inside = |b: usize| around.blocks.binary_search(&b).is_ok();
+        let inside = |b: usize| loops.holds(around, b);
         let turns = |b: usize| cfg.successors(b).any(|edge| edge.to == around.header);
         let mut back = BTreeSet::new();
         for &block in own.iter().filter(|&&b| inside(b)) {

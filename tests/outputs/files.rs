@@ -80,6 +80,32 @@ fn a_full_device_is_an_error_and_leaves_nothing_behind() {
     assert!(ran.err.contains("/dev/full") && ran.err.lines().count() == 1, "{}", ran.err);
 }
 
+/// Runs skidconv where no file may grow beyond `bytes`: as on a full disk, what is too long cannot be written.
+fn without_room(folder: &Path, bytes: u64, words: &[&str]) -> (Option<i32>, String) {
+    let limited = format!("trap '' XFSZ; ulimit -f {}; exec \"$0\" \"$@\"", bytes / 512);
+    let mut command = Command::new("sh");
+    command.args(["-c", &limited, env!("CARGO_BIN_EXE_skidconv")]).args(words).current_dir(folder);
+    let output = command.output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn where_one_output_has_no_room_none_appears_and_that_one_is_named_once() {
+    let folder = small("no-room");
+    let before = names(&folder);
+    for (bytes, words, named) in [
+        (8192, &["convert", "perf.data", "--csv", "out.csv", "--html", "out.html"][..], "output: out.html: "),
+        (1024, &["fix", "perf.data", "-o", "out.data", "--folded", "out.folded"], "recording: to out.data: "),
+        (1024, &["stat", "perf.data", "--pool", "out.data", "--csv", "out.csv"], "output: out.data: "),
+        (4096, &["stat", "perf.data", "--csv", "out.csv", "--html", "out.html"], "output: out.html: "),
+    ] {
+        let (code, told) = without_room(&folder, bytes, words);
+        assert_eq!((code, names(&folder)), (Some(1), before.clone()), "{words:?}: {told}");
+        let last = told.lines().last().unwrap();
+        assert!(last.contains(named) && last.matches("os error").count() == 1, "{told}");
+    }
+}
+
 #[test]
 fn a_folder_that_may_not_be_written_to_is_named() {
     let folder = small("locked");

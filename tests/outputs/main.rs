@@ -1,5 +1,6 @@
 //! All outputs of one run, read by readers that share no code with the writers, and the command line's promises about files.
 
+mod deep;
 mod files;
 mod firefox;
 mod hotspot;
@@ -8,6 +9,8 @@ mod pprof;
 mod programs;
 mod stacks;
 mod terminal;
+#[path = "../recording/mod.rs"]
+mod recording;
 #[path = "../tool/mod.rs"]
 mod tool;
 mod trips;
@@ -113,6 +116,21 @@ fn the_table_has_a_row_per_instruction_and_keeps_the_totals() {
     }
     let moved = |rows: Vec<Row>| rows.iter().any(|r| r.raw_samples != r.fixed_samples);
     assert!(moved(rows("fix")) && !moved(rows("convert")));
+}
+
+#[test]
+fn the_table_has_the_events_that_were_asked_for_and_no_others() {
+    let folder = folder("one-event");
+    let (input, symfs) = (case("branchy"), testdata("cases/symfs"));
+    let words =
+        ["convert", text(&input), "--symfs", text(&symfs), "-q", "--event", "instructions", "--csv", "-"];
+    let ran = tool::skidconv(&folder, &words);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    let all = String::from_utf8(bytes("convert", "csv")).unwrap();
+    let of_event = |line: &&str| line.starts_with("event,") || line.starts_with("instructions:u,");
+    let expected: Vec<&str> = all.lines().filter(of_event).collect();
+    assert!(expected.len() > 50 && expected.len() < all.lines().count());
+    assert_eq!(ran.out.lines().collect::<Vec<_>>(), expected);
 }
 
 #[test]

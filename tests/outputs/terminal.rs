@@ -52,6 +52,15 @@ fn annotating_has_the_instructions_of_the_table_and_marks_loops() {
 }
 
 #[test]
+fn annotating_shows_each_event_that_was_asked_for() {
+    let one = |event| show("annotate", &["tally", "--raw", "--event", event]).out;
+    let both = show("annotate", &["tally", "--raw", "--event", "instructions", "--event", "cycles"]).out;
+    let [instructions, cycles] = ["instructions", "cycles"].map(one);
+    assert!(instructions.contains("instructions:u: 9") && cycles.contains("cycles:u: 9"));
+    assert_eq!(both, format!("{instructions}\n{cycles}"));
+}
+
+#[test]
 fn missing_symbols_are_listed_with_what_would_help() {
     let input = case("branchy");
     let nowhere = folder("missing");
@@ -101,6 +110,16 @@ fn a_recording_does_not_differ_from_itself_but_from_its_uncorrected_self() {
     assert!(same.matches("differs beyond the uncertainty").count() == 4, "{same}");
     let moved = diff(text(&fixed));
     assert!(moved.contains("tally") && moved.contains("<0.0001"), "instructions moved: {moved}");
+}
+
+#[test]
+fn recordings_are_compared_in_the_events_that_were_asked_for() {
+    let (input, symfs) = (case("branchy"), testdata("cases/symfs"));
+    let words =
+        ["diff", "--raw", text(&input), text(&input), "--symfs", text(&symfs), "--event", "instructions"];
+    let out = skidconv(&folder("diff-event"), &words).out;
+    assert!(out.contains("instructions:u · 11,800 and 11,800") && !out.contains("cycles"), "{out}");
+    assert!(out.contains("none of 53 instructions differs"), "{out}");
 }
 
 #[test]

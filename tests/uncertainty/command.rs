@@ -133,6 +133,18 @@ fn pooled_runs_are_a_recording_of_all_their_samples() {
 }
 
 #[test]
+fn a_pool_on_the_standard_output_is_a_recording_and_nothing_else() {
+    let folder = folder("stat-pool-stdout");
+    let paths = write_runs(&folder, 8, false);
+    let words = |to| [&["stat"], &names(&paths)[..], &["--replicates", "100", "--pool", to]].concat();
+    let told = ran(&folder, &words("pooled.data"));
+    let output = crate::tool::command(&folder, &words("-")).output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(output.stdout, std::fs::read(folder.join("pooled.data")).unwrap());
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), told, "the text gives way");
+}
+
+#[test]
 fn runs_that_repeat_each_other_are_pooled_by_force_only() {
     let folder = folder("stat-repeat");
     let paths = write_runs(&folder, 8, true);
@@ -172,6 +184,25 @@ fn losses_are_told() {
             && out.contains("throttling: sampling was stopped 1 time because"),
         "{out}"
     );
+}
+
+#[test]
+fn a_loss_that_records_of_two_kinds_tell_of_is_counted_once_and_what_a_filter_drops_is_none() {
+    let folder = folder("stat-lost-twice");
+    let mut r = Recording { events: vec![vec![5]], ..Recording::default() };
+    r.records = (0..200).map(|ix| r.sample(5, 0x40_0000 + ix, 1000 * ix + 1, &[])).collect();
+    let told = |r: &Recording, kind, misc, body: &[u64]| {
+        let words = body.iter().chain(&[42 << 32 | 41, 9000, 5]);
+        r.record(kind, misc, &words.flat_map(|&word| r.word(word)).collect::<Vec<u8>>())
+    };
+    let (lost, samples) = (told(&r, 2, 0, &[5, 30]), told(&r, 13, 0, &[48]));
+    let filtered = told(&r, 13, 1 << 15, &[7000]);
+    r.records.extend([lost.clone(), lost, samples, filtered]);
+    std::fs::write(folder.join("a.data"), r.file()).unwrap();
+    let out = ran(&folder, &["stat", "a.data"]);
+    assert!(out.contains("lost samples: 60 samples were lost"), "{out}");
+    let report = ran(&folder, &["convert", "a.data", "-q", "--report-json", "-"]);
+    assert!(report.contains("\"lost\": 60"), "{report}");
 }
 
 #[test]

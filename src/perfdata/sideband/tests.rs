@@ -82,6 +82,8 @@ fn names_tasks_and_losses_are_read() {
         assert_eq!(sideband(&lost, &event(), endian), Some(Sideband::Lost { time: Some(7), n: 12 }));
         let lost = trailer(of(c::PERF_RECORD_LOST_SAMPLES, 0).words(&[3]), 7);
         assert_eq!(sideband(&lost, &event(), endian), Some(Sideband::LostSamples { time: Some(7), n: 3 }));
+        let filtered = trailer(of(c::PERF_RECORD_LOST_SAMPLES, 1 << 15).words(&[3]), 7);
+        assert_eq!(sideband(&filtered, &event(), endian), None, "a filter dropped them on purpose");
     }
 }
 

@@ -53,7 +53,7 @@ fn write(options: &Options, sampled: &Sampled) -> Result<(), Error> {
         let page = |out: &mut Output| Ok(html::write_sampled(sampled, out)?);
         outputs.push(Output::staged(path, Existing::Replace, page)?);
     }
-    Ok(outputs.into_iter().try_for_each(Output::commit)?)
+    Ok(Output::commit_all(outputs)?)
 }
 
 /// Writes the registers of every sample of fetches and ops as text.

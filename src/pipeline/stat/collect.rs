@@ -239,7 +239,7 @@ impl Collect<'_> {
                 sites[of_number[number] as usize] = self.sites(attr, number as u32).unwrap_or_default();
             }
         }
-        let losses = Losses { lost: self.survey.losses.lost, throttled: self.survey.losses.throttled };
+        let losses = Losses { lost: self.survey.losses.lost(), throttled: self.survey.losses.throttled };
         let frequency = self.file.attrs()[attr.0 as usize].freq;
         Profile { counts, calls: names.iter().map(calls).collect(), sites, series, losses, frequency }
     }

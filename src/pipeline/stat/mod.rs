@@ -14,12 +14,12 @@ pub use collect::{Name, Run, collect};
 pub use pool::pool;
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
 use crate::export::{self, Existing, Output};
-use crate::options::Options;
+use crate::options::{Files, Options};
 use crate::pipeline::input::{Binaries, workers};
 use crate::progress::Progress;
 use crate::report::uncertainty::{Uncertainty, csv, html, svg};
@@ -54,6 +54,29 @@ pub struct StatOptions {
     pub pooled: Option<PathBuf>,
     /// Whether to pool although the bias test refuses, and to replace an existing file.
     pub force: bool,
+}
+
+impl StatOptions {
+    /// The files to write; plots have a folder.
+    pub fn outputs(&self) -> impl Iterator<Item = &Path> {
+        [&self.csv, &self.html, &self.pooled].into_iter().filter_map(|path| path.as_deref())
+    }
+
+    /// Refuses, before any work, what could only fail or destroy something after it.
+    fn check(&self) -> Result<(), super::Error> {
+        let (tables, side) = ([&self.calls, &self.expect], [&self.csv, &self.html]);
+        let mut read = self.reading.read();
+        read.extend(tables.into_iter().flatten().map(PathBuf::as_path));
+        let files = Files {
+            inputs: self.runs.iter().chain(&self.against).map(PathBuf::as_path).collect(),
+            read,
+            recording: self.pooled.as_deref(),
+            written: side.into_iter().flatten().map(PathBuf::as_path).collect(),
+            folders: self.svg.iter().map(PathBuf::as_path).collect(),
+            force: self.force,
+        };
+        Ok(files.check()?)
+    }
 }
 
 /// Why `stat` failed.
@@ -93,12 +116,12 @@ pub enum Error {
         reasons: String,
     },
     /// Recordings do not fit into one.
-    #[error("cannot pool {}: {why}", path.display())]
+    #[error("cannot pool {}", path.display())]
     Unlike {
         /// The recording.
         path: PathBuf,
         /// In what it differs from the others.
-        why: crate::perfdata::Unlike,
+        source: crate::perfdata::Unlike,
     },
 }
 
@@ -106,6 +129,7 @@ use ::csv as csv_crate;
 
 /// Examines, compares, and writes what was asked for.
 pub fn stat(options: &StatOptions, progress: &dyn Progress) -> Result<Uncertainty, Error> {
+    options.check()?;
     let known = table::Known::read(options.calls.as_deref(), options.expect.as_deref())?;
     let binaries = Binaries::of(&options.reading).map_err(Error::Pipeline)?;
     let all = |paths| collect_all(paths, &binaries, options, &known, progress);
@@ -113,17 +137,22 @@ pub fn stat(options: &StatOptions, progress: &dyn Progress) -> Result<Uncertaint
         .map_err(Error::Pipeline)?
         .install(|| Ok::<_, Error>((all(&options.runs)?, all(&options.against)?)))?;
     let told = assemble::assemble(&runs, &against, &known, options);
-    write(&told, options)?;
-    if let Some(to) = &options.pooled {
-        let refusals: Vec<&Refusal> = told.events.iter().flat_map(|event| &event.refusals).collect();
-        if !refusals.is_empty() && !options.force {
-            let reasons: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-            return Err(Error::Refused { reasons: reasons.join("; ") });
-        }
-        let existing = if options.force { Existing::Replace } else { Existing::Refuse };
-        pool(&options.runs, (to, existing))?;
-    }
+    let mut outputs = pooled(&told, options)?;
+    outputs.extend(tables(&told, options)?);
+    Output::commit_all(outputs)?;
     Ok(told)
+}
+
+/// All runs as one, if that is wanted and nothing speaks against it.
+fn pooled(told: &Uncertainty, options: &StatOptions) -> Result<Vec<Output>, Error> {
+    let Some(to) = &options.pooled else { return Ok(Vec::new()) };
+    let refusals: Vec<&Refusal> = told.events.iter().flat_map(|event| &event.refusals).collect();
+    if !refusals.is_empty() && !options.force {
+        let reasons: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+        return Err(Error::Refused { reasons: reasons.join("; ") });
+    }
+    let existing = if options.force { Existing::Replace } else { Existing::Refuse };
+    Ok(vec![pool(&options.runs, (to, existing))?])
 }
 
 fn collect_all(
@@ -142,7 +171,7 @@ fn collect_all(
     paths.par_iter().map(one).collect()
 }
 
-fn write(told: &Uncertainty, options: &StatOptions) -> Result<(), Error> {
+fn tables(told: &Uncertainty, options: &StatOptions) -> Result<Vec<Output>, Error> {
     let mut outputs = Vec::new();
     if let Some(path) = &options.csv {
         outputs.push(Output::staged(path, Existing::Replace, |out| csv::write(told, out))?);
@@ -162,5 +191,5 @@ fn write(told: &Uncertainty, options: &StatOptions) -> Result<(), Error> {
             )?);
         }
     }
-    Ok(outputs.into_iter().try_for_each(Output::commit)?)
+    Ok(outputs)
 }

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use super::Error;
-use crate::export::{Existing, Output};
+use crate::export::{self, Existing, Output};
 use crate::perfdata::{self, PerfFile, Unlike};
 use crate::pipeline;
 
-/// Writes the recordings at `paths` as one.
-pub fn pool(paths: &[PathBuf], (to, existing): (&Path, Existing)) -> Result<u64, Error> {
+/// Writes the recordings at `paths` as one, which appears at `to` when it is committed.
+pub fn pool(paths: &[PathBuf], (to, existing): (&Path, Existing)) -> Result<Output, Error> {
     let open = |path: &PathBuf| {
         let failed = |source| pipeline::Error::Read { path: path.clone(), source };
         PerfFile::open(path).map_err(failed)
@@ -16,10 +16,10 @@ pub fn pool(paths: &[PathBuf], (to, existing): (&Path, Existing)) -> Result<u64,
     let files: Vec<PerfFile> = paths.iter().map(open).collect::<Result<_, _>>()?;
     // recordings hold memory: only whom they belong to may read them
     let mut out = Output::with_mode(to, existing, 0o600)?;
-    let samples = perfdata::pool(&files, &mut out).map_err(|(ix, why)| match why {
+    perfdata::pool(&files, &mut out).map_err(|(ix, why)| match why {
+        Unlike::Io(perfdata::Error::Write(source)) => export::Error::Write { path: to.into(), source }.into(),
         Unlike::Io(source) => pipeline::Error::Read { path: paths[ix].clone(), source }.into(),
-        why => Error::Unlike { path: paths[ix].clone(), why },
+        source => Error::Unlike { path: paths[ix].clone(), source },
     })?;
-    out.commit()?;
-    Ok(samples)
+    Ok(out)
 }

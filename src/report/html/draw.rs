@@ -3,23 +3,16 @@
 use crate::report::Model;
 use std::fmt::Write;
 
-/// How many of `lines` are left out at `ix`: of a run of more than `longest` cold ones all but `kept` at either end.
-pub(super) fn left_out(
-    lines: usize,
-    ix: usize,
-    longest: usize,
-    kept: usize,
-    cold: impl Fn(usize) -> bool,
-) -> usize {
-    if !cold(ix) {
-        return 0;
+/// How many lines are left out from each on: of a run of more than `longest` that are `cold` all but `kept` at either end.
+pub(super) fn left_out(cold: &[bool], longest: usize, kept: usize) -> Vec<usize> {
+    let (mut left_out, mut start) = (vec![0; cold.len()], 0);
+    for run in cold.chunk_by(|a, b| a == b) {
+        if run[0] && run.len() > longest {
+            left_out[start + kept] = run.len() - 2 * kept;
+        }
+        start += run.len();
     }
-    let start = (0..ix).rev().take_while(|&at| cold(at)).last().unwrap_or(ix);
-    let end = (ix..lines).find(|&at| !cold(at)).unwrap_or(lines);
-    match end - start > longest && ix == start + kept {
-        true => end - start - 2 * kept,
-        false => 0,
-    }
+    left_out
 }
 
 /// Part of `scale` in per cent, for a bar's length.

@@ -135,10 +135,11 @@ fn listing(table: &Table, listing: &Listing, id: &str, first: bool) -> String {
         counted(all, "sample"),
         headings(table, &columns, false)
     );
+    let cold: Vec<bool> = listing.lines.iter().map(|line| held(line) == 0).collect();
+    let left_out = left_out(&cold, LONGEST_COLD, KEPT);
     let mut ix = 0;
     while let Some(line) = listing.lines.get(ix) {
-        let cold = |at: usize| held(&listing.lines[at]) == 0;
-        let cold = left_out(listing.lines.len(), ix, LONGEST_COLD, KEPT, cold);
+        let cold = left_out[ix];
         if cold > 0 {
             let told = counted(cold as u64, "instruction");
             let _ = write!(

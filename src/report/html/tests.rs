@@ -107,6 +107,42 @@ fn the_page_says_what_was_found() {
     }
 }
 
+/// The list of loops of a function where each lies in the one before, but for one beside them.
+fn nested(loops: usize) -> String {
+    let (report, mut listings) = made();
+    let deep = (0..loops).map(|ix| ListedLoop {
+        header: ix,
+        parent: ix.checked_sub(1),
+        weight: vec![(10, 30)],
+        ..Default::default()
+    });
+    listings[0].loops = deep.chain([ListedLoop { header: loops, ..Default::default() }]).collect();
+    let mut bytes = Vec::new();
+    write(&report, &listings, &mut bytes).unwrap();
+    let page = String::from_utf8(bytes).unwrap();
+    let (from, to) = (page.find("<ul class=loops>").unwrap(), page.find("<div class=code>").unwrap());
+    page[from..to].to_owned()
+}
+
+#[test]
+fn loops_lie_in_each_other_on_the_page_as_in_the_code() {
+    let item = |address, shares| format!("<li>{address}<b></b> · {shares} of the function");
+    let (whole, none) = ("100.0%", "0.0%");
+    let inner = format!("<ul class=loops>{}</li></ul>", item("0", whole));
+    let outer = format!("{}{inner}</li>", item("1004 · a.c:7", whole));
+    assert_eq!(nested(2), format!("<ul class=loops>{outer}{}</li></ul></div>", item("0", none)));
+}
+
+#[test]
+fn however_deep_loops_lie_all_are_on_the_page() {
+    let list = nested(20_000);
+    assert_eq!(list.matches("<li>").count(), 20_001);
+    assert_eq!(list.matches("</li>").count(), 20_001);
+    let lists = list.matches("<ul class=loops>").count();
+    assert_eq!(lists, list.matches("</ul>").count());
+    assert!(lists < 100, "browsers draw lists in lists only so deep: {lists}");
+}
+
 #[test]
 fn names_are_text_and_nothing_is_fetched() {
     let page = page();

@@ -17,7 +17,7 @@ const LEAST_TURNS: f64 = 1e-3;
 /// What the code says of an edge: counted loops are left as often as they are entered. Where there is another way out, their
 /// count is a guess like others: block distance over the 37 by argmin .0562 with it, .0580 without.
 pub(super) fn expectation(function: &Function, from: BlockIx, to: BlockIx) -> f64 {
-    let within = |l: LoopIx| function.loops.all[l].blocks.binary_search(&to).is_ok();
+    let within = |l: LoopIx| function.loops.holds(&function.loops.all[l], to);
     match function.counted.iter().find(|counted| counted.exit == from) {
         Some(counted) if within(counted.of) => 0.0,
         Some(counted) => -(counted.passes - 1.0).max(LEAST_TURNS).ln(),
@@ -29,7 +29,7 @@ pub(super) fn expectation(function: &Function, from: BlockIx, to: BlockIx) -> f6
 /// branch frequency and program profile analysis", 1994, table 1).
 fn guess(function: &Function, from: BlockIx, to: BlockIx) -> f64 {
     let loops = &function.loops;
-    let within = |block: BlockIx, l: LoopIx| loops.all[l].blocks.binary_search(&block).is_ok();
+    let within = |block: BlockIx, l: LoopIx| loops.holds(&loops.all[l], block);
     if loops.of(from).is_some_and(|l| !within(to, l)) {
         return LEAVES_LOOP;
     }

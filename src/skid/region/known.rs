@@ -14,9 +14,9 @@ impl Region {
                 let Some(&node) = index.nodes.get(&(f, branch)) else { continue };
                 let makes = |d: &Decision| self.arms[d.arms.start].node == node && d.arms.len() == 2;
                 let Some(decision) = self.decisions.iter().position(makes) else { continue };
-                let own = function.loops.all[counted.of].blocks.iter();
-                let own = own.filter(|&&b| function.loops.of(b) == Some(counted.of));
-                let blocks = own.filter_map(|&b| index.blocks.get(&(f, b)).copied()).collect();
+                let loops = &function.loops;
+                let own = loops.blocks(&loops.all[counted.of]).filter(|&b| loops.of(b) == Some(counted.of));
+                let blocks = own.filter_map(|b| index.blocks.get(&(f, b)).copied()).collect();
                 self.turns.push(Turns { decision, passes: counted.passes, blocks });
             }
         }
