@@ -20,11 +20,8 @@ use skidconv::options::{Annotate, Options, is_stdout};
 use skidconv::pipeline;
 use skidconv::pipeline::stat::StatOptions;
 use skidconv::report::{annotate, diff, ibs, text, uncertainty};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
-
-/// Columns of a listing that goes to a file or a pipe, so that source lines are not cut short.
-const WIDE: usize = 180;
 
 fn main() -> ExitCode {
     match act(cli::Cli::parse().into_action()) {
@@ -51,14 +48,14 @@ fn act(action: Action) -> anyhow::Result<ExitCode> {
         Action::Write { options, quiet } => write(&options, quiet),
         Action::Report { options, show, functions, missing } => {
             let report = pipeline::run(&options, &bars::Bars::new(false))?.report;
-            let style = text::Style { functions, ..terminal::style(true, show.color) };
+            let style = text::Style { functions, ..terminal::paged(show.color) };
             let shown = if missing { text::nameless(&report, &style) } else { text::render(&report, &style) };
             Ok(terminal::page(&shown, show)?)
         }
         Action::Annotate { options, show } => list(&options, show),
         Action::Diff { sides, show, rows, all } => {
             let [a, b] = &*sides;
-            let style = text::Style { functions: rows, ..terminal::style(true, show.color) };
+            let style = text::Style { functions: rows, ..terminal::paged(show.color) };
             Ok(terminal::page(&compare(a, b, all, &style)?, show)?)
         }
         Action::Stat { options, color } => uncertain(&options, color),
@@ -84,10 +81,7 @@ fn write(options: &Options, quiet: bool) -> anyhow::Result<()> {
 
 fn list(options: &Options, show: Show) -> anyhow::Result<()> {
     let done = pipeline::run(options, &bars::Bars::new(false))?;
-    let mut style = terminal::style(true, show.color);
-    if !io::stdout().is_terminal() {
-        style.width = style.width.max(WIDE);
-    }
+    let style = terminal::paged(show.color);
     let events: Vec<Option<&str>> = match &*options.events {
         [] => vec![None],
         named => named.iter().map(|name| Some(name.as_str())).collect(),

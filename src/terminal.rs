@@ -6,6 +6,9 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::process::{Command, Stdio};
 
+/// Columns of what goes to a file or a pipe, so that neither source lines nor long names are cut short.
+const WIDE: usize = 180;
+
 /// How text on the standard output, or else the standard error, is to look.
 pub fn style(on_stdout: bool, color: When) -> Style {
     let is_terminal = if on_stdout { io::stdout().is_terminal() } else { io::stderr().is_terminal() };
@@ -17,6 +20,15 @@ pub fn style(on_stdout: bool, color: When) -> Style {
     let mut style = Style { color, ..Style::default() };
     if let Some((width, _)) = terminal_size::terminal_size().filter(|_| is_terminal) {
         style.width = width.0.into();
+    }
+    style
+}
+
+/// How text is to look that is looked through on a terminal, or goes to a file or a pipe.
+pub fn paged(color: When) -> Style {
+    let mut style = style(true, color);
+    if !io::stdout().is_terminal() {
+        style.width = style.width.max(WIDE);
     }
     style
 }
