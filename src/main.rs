@@ -69,14 +69,17 @@ fn act(action: Action) -> anyhow::Result<ExitCode> {
 
 /// Where an output has the standard output, the report goes to the standard error.
 fn write(options: &Options, quiet: bool) -> anyhow::Result<()> {
-    let report = pipeline::run(options, &bars::Bars::new(quiet))?.report;
-    let on_stdout = !options.uses_stdout();
-    let text = text::render(&report, &terminal::style(on_stdout, When::Auto));
-    match on_stdout {
-        _ if quiet => Ok(()),
-        true => Ok(io::stdout().write_all(text.as_bytes())?),
-        false => Ok(io::stderr().write_all(text.as_bytes())?),
+    let done = pipeline::run(options, &bars::Bars::new(quiet))?;
+    if quiet {
+        return Ok(());
     }
+    let on_stdout = !options.uses_stdout();
+    let text = text::render(&done.report, &terminal::style(on_stdout, When::Auto));
+    match on_stdout {
+        true => io::stdout().write_all(text.as_bytes())?,
+        false => io::stderr().write_all(text.as_bytes())?,
+    }
+    Ok(terminal::tell_of_pipe(options.output.as_deref().filter(|_| !done.is_stream))?)
 }
 
 fn list(options: &Options, show: Show) -> anyhow::Result<()> {
@@ -134,9 +137,10 @@ fn uncertain(options: &StatOptions, color: When) -> anyhow::Result<()> {
     let on_stdout = !options.outputs().any(is_stdout);
     let text = uncertainty::text::render(&told, &terminal::style(on_stdout, color));
     match on_stdout {
-        true => Ok(io::stdout().write_all(text.as_bytes())?),
-        false => Ok(io::stderr().write_all(text.as_bytes())?),
+        true => io::stdout().write_all(text.as_bytes())?,
+        false => io::stderr().write_all(text.as_bytes())?,
     }
+    Ok(terminal::tell_of_pipe(options.pooled.as_deref())?)
 }
 
 fn side(done: &pipeline::Done) -> diff::Side<'_> {

@@ -1,9 +1,12 @@
 //! Text for a person: in colour and through a pager where that is a terminal, plain elsewhere.
 
 use crate::cli::{Show, When};
+use skidconv::options::is_stdout;
 use skidconv::report::text::Style;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Columns of what goes to a file or a pipe, so that neither source lines nor long names are cut short.
@@ -37,6 +40,19 @@ pub fn paged(color: When) -> Style {
 fn wants_color() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Tells whoever has sent a recording in file mode down a pipe that perf does not read it there.
+pub fn tell_of_pipe(recording: Option<&Path>) -> io::Result<()> {
+    let place = recording.map(|path| if is_stdout(path) { Path::new("/dev/stdout") } else { path });
+    let meta = place.and_then(|path| path.metadata().ok());
+    match meta.is_some_and(|meta| meta.file_type().is_fifo()) {
+        true => writeln!(
+            io::stderr(),
+            "skidconv: a file went down the pipe, not a stream: perf report -i - refuses it; name a file instead"
+        ),
+        false => Ok(()),
+    }
 }
 
 /// Writes `text` to the standard output, as git does it: on a terminal through `$PAGER`, `less` by default, which leaves

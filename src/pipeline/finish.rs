@@ -84,7 +84,7 @@ impl Finish<'_> {
             true => summary::instructions(survey, correction, &second.audience, &mut context),
             false => Vec::new(),
         };
-        Ok(Done { report, listings, instructions })
+        Ok(Done { report, listings, instructions, is_stream: self.file.is_pipe() })
     }
 
     /// Rows of instructions.

@@ -114,6 +114,8 @@ pub struct Done {
     pub listings: Vec<Listing>,
     /// Shares of single instructions, where those were asked for.
     pub instructions: Vec<InstructionShare>,
+    /// Whether the recording is in pipe mode, before and after.
+    pub is_stream: bool,
 }
 
 /// Runs `options`: reads, corrects and writes, and tells what was done. Outputs appear together, at the end, or not at all.

@@ -107,6 +107,28 @@ fn where_one_output_has_no_room_none_appears_and_that_one_is_named_once() {
 }
 
 #[test]
+fn whoever_pipes_a_file_to_a_reader_of_streams_is_told() {
+    let folder = small("piped");
+    let stream = testdata("perf/quipper-piped.header_features_aligned-6.12.data");
+    std::fs::copy(stream, folder.join("stream.data")).unwrap();
+    let hint = |ran: &str| ran.lines().filter(|line| line.contains("not a stream")).count();
+    for (words, hints) in [
+        (&["fix", "perf.data", "-o", "-"][..], 1),
+        (&["fix", "stream.data", "-o", "-"], 0),
+        (&["fix", "perf.data", "-o", "-", "-q"], 0),
+        (&["convert", "perf.data", "--csv", "-"], 0),
+    ] {
+        let ran = skidconv(&folder, words);
+        assert_eq!((ran.code, hint(&ran.err)), (Some(0), hints), "{words:?}: {}", ran.err);
+    }
+    let redirected = format!("{} fix perf.data -o - > out.data", env!("CARGO_BIN_EXE_skidconv"));
+    let mut command = Command::new("sh");
+    let output = command.args(["-c", &redirected]).current_dir(&folder).output().unwrap();
+    assert_eq!(hint(&String::from_utf8(output.stderr).unwrap()), 0);
+    assert!(std::fs::read(folder.join("out.data")).unwrap().starts_with(b"PERFILE2"));
+}
+
+#[test]
 fn a_folder_that_may_not_be_written_to_is_named() {
     let folder = small("locked");
     std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o555)).unwrap();
