@@ -29,6 +29,7 @@ mod divisor;
 mod quantile;
 pub mod pipeline;
 pub mod progress;
+pub mod scratch;
 pub mod report;
 pub mod variance;
 pub mod stat;

@@ -9,6 +9,8 @@ mod cli;
 #[cfg(target_os = "linux")]
 mod command;
 #[cfg(target_os = "linux")]
+mod interrupt;
+#[cfg(target_os = "linux")]
 mod recording;
 mod terminal;
 mod vary;
@@ -37,6 +39,10 @@ fn main() -> ExitCode {
 }
 
 fn act(action: Action) -> anyhow::Result<ExitCode> {
+    #[cfg(target_os = "linux")]
+    if !action.records() {
+        interrupt::watch()?;
+    }
     let done = match action {
         #[cfg(target_os = "linux")]
         Action::Record(plan) => return recording::record(&plan),

@@ -168,6 +168,18 @@ pub enum Action {
     Man(std::path::PathBuf),
 }
 
+#[cfg(target_os = "linux")]
+impl Action {
+    /// Whether it records, and ends when its program does.
+    pub fn records(&self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if matches!(self, Action::RecordCalls(_)) {
+            return true;
+        }
+        matches!(self, Action::Record(_) | Action::Calibrate(..))
+    }
+}
+
 impl Cli {
     /// What to do; what parses but makes no sense is a usage error and ends the program.
     pub fn into_action(self) -> Action {

@@ -5,6 +5,7 @@
 
 use super::Error;
 use crate::options::is_stdout;
+use crate::scratch::{self, Listed};
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -27,6 +28,7 @@ pub struct Output {
     file: BufWriter<File>,
     /// Where it stands until then.
     temporary: TempPath,
+    listed: Listed,
     target: Target,
 }
 
@@ -54,13 +56,11 @@ impl Output {
             Target::Copy => std::env::temp_dir(),
             Target::Rename(_) => parent(&path),
         };
-        let file = tempfile::Builder::new()
-            .prefix(".skidconv-")
-            .permissions(Permissions::from_mode(mode))
-            .tempfile_in(folder)
-            .map_err(failed)?;
+        let mode = Permissions::from_mode(mode);
+        let make = || tempfile::Builder::new().prefix(".skidconv-").permissions(mode).tempfile_in(folder);
+        let (file, listed) = scratch::listed(make).map_err(failed)?;
         let (file, temporary) = file.into_parts();
-        Ok(Output { path, file: BufWriter::with_capacity(1 << 16, file), temporary, target })
+        Ok(Output { path, file: BufWriter::with_capacity(1 << 16, file), temporary, listed, target })
     }
 
     /// Starts an output and lets `write` fill it.
@@ -93,7 +93,7 @@ impl Output {
 
     /// Makes it appear at its path.
     pub fn commit(self) -> Result<(), Error> {
-        let Output { path, file, temporary, target } = self;
+        let Output { path, file, temporary, target, listed: _listed } = self;
         let done = match (file.into_inner(), target) {
             (Err(error), _) => Err(error.into_error()),
             (Ok(file), Target::Copy) => copy(file, &path),

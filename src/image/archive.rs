@@ -7,25 +7,41 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::path::Path;
 
+use crate::scratch::{self, Listed};
 use tempfile::TempDir;
 
 /// Archives are not unpacked beyond so many bytes: 64 GiB.
 const LARGEST: u64 = 1 << 36;
 
+/// The contents of an archive, as long as this lives.
+#[derive(Debug)]
+pub struct Unpacked {
+    folder: TempDir,
+    _listed: Listed,
+}
+
+impl Unpacked {
+    /// Where they are.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
 /// Unpacks `archive`. Entries that lead out of the folder are left out.
-pub fn unpack(archive: &Path) -> io::Result<TempDir> {
+pub fn unpack(archive: &Path) -> io::Result<Unpacked> {
     let mut file = File::open(archive)?;
     let mut magic = [0; 3];
     let len = file.read(&mut magic)?;
     file.rewind()?;
     let file = BufReader::new(file);
-    let folder = tempfile::Builder::new().prefix("skidconv-archive-").tempdir()?;
+    let make = || tempfile::Builder::new().prefix("skidconv-archive-").tempdir();
+    let (folder, _listed) = scratch::listed(make)?;
     match &magic[..len] {
         b"BZh" => entries(bzip2::read::MultiBzDecoder::new(file), folder.path()),
         [0x1f, 0x8b, _] => entries(flate2::read::MultiGzDecoder::new(file), folder.path()),
         _ => entries(file, folder.path()),
     }?;
-    Ok(folder)
+    Ok(Unpacked { folder, _listed })
 }
 
 fn entries(from: impl Read, folder: &Path) -> io::Result<()> {

@@ -14,6 +14,7 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 
 use super::locate::hex;
+use crate::scratch;
 
 /// No file that is fetched may be larger: 8 GiB.
 const LARGEST: u64 = 1 << 33;
@@ -148,7 +149,8 @@ async fn download(url: &str, folder: &Path, file: &Path, patience: Duration) -> 
         status => return Err(Fault::Refused(status.to_string())),
     }
     fs::create_dir_all(folder).map_err(kept)?;
-    let mut part = tempfile::NamedTempFile::new_in(folder).map_err(kept)?;
+    let make = || tempfile::NamedTempFile::new_in(folder);
+    let (mut part, _listed) = scratch::listed(make).map_err(kept)?;
     let mut len = 0;
     while let Some(bytes) = answer.chunk().await.map_err(told)? {
         len += bytes.len() as u64;

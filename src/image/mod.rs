@@ -38,7 +38,7 @@ mod threads;
 mod unwind;
 mod vdso;
 
-pub use archive::unpack;
+pub use archive::{Unpacked, unpack};
 pub use binary::{Image, ImageState};
 pub use chain::{Registers, Rules, chain};
 pub use debuginfod::{Artifact, Debuginfod};

@@ -5,12 +5,11 @@
 use super::Error;
 use super::equal::Group;
 use super::survey::Survey;
-use crate::image::{self, Debuginfod, SearchPath};
+use crate::image::{self, Debuginfod, SearchPath, Unpacked};
 use crate::options::{Options, is_called};
 use crate::perfdata::{self, PerfFile};
 use crate::progress::Progress;
 use std::path::PathBuf;
-use tempfile::TempDir;
 
 /// A recording.
 #[derive(Debug)]
@@ -83,7 +82,7 @@ fn wanted(file: &PerfFile, options: &Options) -> Result<Vec<bool>, Error> {
 #[derive(Debug)]
 pub struct Binaries {
     search: SearchPath,
-    _unpacked: Vec<TempDir>,
+    _unpacked: Vec<Unpacked>,
 }
 
 impl Binaries {
@@ -91,7 +90,7 @@ impl Binaries {
     pub fn of(options: &Options) -> Result<Binaries, Error> {
         let symbols = |path: &PathBuf, source| Error::Symbols { path: path.clone(), source };
         let unpacked = |path: &PathBuf| image::unpack(path).map_err(|source| symbols(path, source));
-        let unpacked: Vec<TempDir> = options.archives.iter().map(unpacked).collect::<Result<_, _>>()?;
+        let unpacked: Vec<Unpacked> = options.archives.iter().map(unpacked).collect::<Result<_, _>>()?;
         let mut search = SearchPath::system(options.symfs.clone());
         search.archives = unpacked.iter().map(|folder| folder.path().to_owned()).collect();
         if let Some(path) = &options.kallsyms {

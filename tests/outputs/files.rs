@@ -2,11 +2,13 @@
 
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use super::case;
-use super::tool::{folder, skidconv, testdata, text};
+use super::tool::{folder, run, skidconv, testdata, text};
 
 /// A folder with a small recording called `perf.data`.
 fn small(name: &str) -> PathBuf {
@@ -126,6 +128,52 @@ fn whoever_pipes_a_file_to_a_reader_of_streams_is_told() {
     let output = command.args(["-c", &redirected]).current_dir(&folder).output().unwrap();
     assert_eq!(hint(&String::from_utf8(output.stderr).unwrap()), 0);
     assert!(std::fs::read(folder.join("out.data")).unwrap().starts_with(b"PERFILE2"));
+}
+
+/// A run that has unpacked an archive and written two outputs, and waits for somebody to read the third from `pipe`.
+fn waiting(folder: &Path, through: &str) -> Child {
+    run("mkfifo", &[text(&folder.join("pipe"))]);
+    std::fs::create_dir(folder.join("temporary")).unwrap();
+    run("tar", &["-cf", text(&folder.join("archive.tar")), "-C", text(folder), "perf.data"]);
+    let mut command = Command::new("sh");
+    command.args(["-c", through, env!("CARGO_BIN_EXE_skidconv"), "fix", "perf.data", "-q"]);
+    command.args(["--archive", "archive.tar", "--html", "out.html", "--csv", "pipe"]);
+    let child = command.current_dir(folder).env("TMPDIR", folder.join("temporary")).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let begun = || names(folder).iter().filter(|name| name.starts_with(".skidconv-")).count();
+    while begun() < 3 || names(&folder.join("temporary")).len() < 2 {
+        assert!(Instant::now() < deadline, "{:?}", names(folder));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child
+}
+
+#[test]
+fn a_run_that_is_interrupted_leaves_nothing_behind() {
+    // what runs the tests may have this process ignore some, and those that it starts
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
+    let heard = |(_, number): &(&str, i32)| ignored >> (number - 1) & 1 == 0;
+    for (signal, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)].into_iter().filter(heard) {
+        let folder = small(&format!("interrupted-{signal}"));
+        let mut child = waiting(&folder, "exec \"$0\" \"$@\"");
+        run("kill", &[&format!("-{signal}"), &child.id().to_string()]);
+        assert_eq!(child.wait().unwrap().signal(), Some(number), "as if nobody had taken it");
+        assert_eq!(names(&folder), ["archive.tar", "perf.data", "pipe", "temporary"]);
+        assert!(names(&folder.join("temporary")).is_empty());
+    }
+}
+
+#[test]
+fn a_run_that_is_not_to_hear_that_its_terminal_is_gone_goes_on() {
+    let folder = small("nohup");
+    let mut child = waiting(&folder, "trap '' HUP; exec \"$0\" \"$@\"");
+    run("kill", &["-HUP", &child.id().to_string()]);
+    let rows = std::fs::read_to_string(folder.join("pipe")).unwrap();
+    assert!(rows.starts_with("event,image,"), "{rows}");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(names(&folder).contains(&"out.html".into()) && names(&folder.join("temporary")).is_empty());
 }
 
 #[test]

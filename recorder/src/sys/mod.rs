@@ -23,7 +23,7 @@ pub use event::{Cpu, Event, Thread};
 pub use loops::Loop;
 pub use process::{Launch, Status, announce_on, hurry, raise_file_limit, terminate};
 pub use ring::{Ring, page_size};
-pub use wait::{INTERRUPTS, Poll, Signals, is_news};
+pub use wait::{ENDS, INTERRUPTS, Poll, Signals, end_by, is_news};
 
 /// The result of a call that gives -1 and `errno` where it fails.
 fn checked<T: PartialEq + From<i8>>(result: T) -> std::io::Result<T> {

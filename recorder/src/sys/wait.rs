@@ -76,6 +76,9 @@ impl Poll {
     }
 }
 
+/// What ends a program: Ctrl-C, being asked to end, a terminal that is gone.
+pub const ENDS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
 /// What ends a recording: Ctrl-C and being asked to end; and what tells that a child or the room for files has ended.
 pub const INTERRUPTS: [i32; 5] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD, libc::SIGXFSZ];
 
@@ -103,6 +106,18 @@ impl Signals {
         Ok(Signals(unsafe { File::from_raw_fd(fd) }))
     }
 
+    /// Waits for one.
+    pub fn wait(&self) -> io::Result<i32> {
+        let mut poll = Poll::default();
+        poll.add(self.as_fd());
+        loop {
+            poll.wait(None)?;
+            if let Some(signal) = self.next()? {
+                return Ok(signal);
+            }
+        }
+    }
+
     /// A signal that has come, or `None`.
     pub fn next(&self) -> io::Result<Option<i32>> {
         let mut info = [0; size_of::<libc::signalfd_siginfo>()];
@@ -118,6 +133,18 @@ impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
+}
+
+/// Ends the program as a signal does that nobody takes, so that whoever started it sees that.
+pub fn end_by(signal: i32) -> ! {
+    if let Ok(set) = set_of(&[signal]) {
+        // SAFETY: the set is initialised, and the old one is not asked for; raising a signal touches no memory.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut());
+            libc::raise(signal);
+        }
+    }
+    std::process::exit(128 + signal)
 }
 
 pub(super) fn set_of(signals: &[i32]) -> io::Result<libc::sigset_t> {
