@@ -13,14 +13,15 @@ const CHARTS: usize = 8;
 
 /// Shows it.
 pub fn show(wanted: &Variance) -> anyhow::Result<()> {
-    let files =
-        Files { inputs: vec![&wanted.input], written: wanted.outputs().collect(), ..Files::default() };
+    let files = Files { read: vec![&wanted.input], written: wanted.outputs().collect(), ..Files::default() };
     files.check()?;
     let recording = Recording::open(&wanted.input)?;
     let metric = wanted.metric.as_deref().map(|name| metric(&recording, name)).transpose()?;
     let summary = Summary::new(&recording, metric);
-    let output = |path: &Path, fill: &dyn Fn(&mut Output) -> Result<(), Error>| {
-        Output::staged(path, Existing::Replace, fill)?.commit()
+    let mut outputs = Vec::new();
+    let mut output = |path: &Path, fill: &dyn Fn(&mut Output) -> Result<(), Error>| {
+        outputs.push(Output::staged(path, Existing::Replace, fill)?);
+        Ok::<_, Error>(())
     };
     if let Some(path) = &wanted.csv {
         output(path, &|out| write_csv(&summary, out))?;
@@ -32,6 +33,7 @@ pub fn show(wanted: &Variance) -> anyhow::Result<()> {
     if let Some(path) = &wanted.html {
         output(path, &|out| write_html(&summary, out))?;
     }
+    Output::commit_all(outputs)?;
     if wanted.outputs().any(is_stdout) {
         return Ok(());
     }

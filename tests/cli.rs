@@ -208,3 +208,16 @@ fn an_input_that_is_no_recording_exits_1_and_leaves_nothing() {
     assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
+
+#[test]
+fn no_table_takes_the_place_of_a_recording() {
+    let (folder, _) = folder();
+    let other = folder.path().join("other.data");
+    fs::write(&other, "PERFILE2 and what follows").unwrap();
+    for option in ["--csv", "--html", "--folded", "--flamegraph", "--pprof", "--firefox", "--report-json"] {
+        let arguments = format!("convert perf.data {option} other.data");
+        assert_refused(folder.path(), &arguments, &["output exists: other.data", "--force"]);
+    }
+    assert_refused(folder.path(), "stat perf.data --csv other.data", &["output exists: other.data"]);
+    assert!(fs::read(&other).unwrap().starts_with(b"PERFILE2"));
+}

@@ -74,6 +74,7 @@ fn a_long_name_that_many_events_share_is_cut() {
     let mut described = [&r.half(1)[..], &r.half(136), &r.attr(136), &r.half(1)].concat();
     described.extend([&r.half(1 << 20)[..], "n".repeat(1 << 20).as_bytes(), &r.word(5)].concat());
     r.features = vec![(12, described)];
+    r.records = vec![r.sample(5, 0x401000, 100, &[])];
     let file = open(&r.file());
     assert!(file.attrs().iter().all(|attr| attr.name.starts_with("nnnn")));
     assert!(file.attrs().iter().map(|attr| attr.name.len()).sum::<usize>() < 1 << 20);

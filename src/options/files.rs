@@ -5,7 +5,7 @@
 use super::Error;
 use crate::export::{Error as OutputError, Existing, Output};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// What a run reads and writes. For a path, `-` is the standard input or output.
@@ -17,7 +17,7 @@ pub struct Files<'a> {
     pub read: Vec<&'a Path>,
     /// The recording to write, which replaces an existing file only by force.
     pub recording: Option<&'a Path>,
-    /// What else is written, in the place of what is there.
+    /// What else is written, in the place of what is there, which is no recording but by force.
     pub written: Vec<&'a Path>,
     /// Folders that files are written into; they are made where they are not there.
     pub folders: Vec<&'a Path>,
@@ -29,7 +29,9 @@ impl Files<'_> {
     /// Refuses what could only fail or destroy something after the work.
     pub fn check(&self) -> Result<(), Error> {
         self.check_names()?;
-        if let Some(path) = self.recording.filter(|path| !self.force && is_taken(path)) {
+        let other = self.written.iter().copied().find(|path| is_recording(path));
+        let replaced = self.recording.filter(|path| is_taken(path)).or(other);
+        if let Some(path) = replaced.filter(|_| !self.force) {
             return Err(OutputError::Exists(path.to_owned()).into());
         }
         // what is begun here is gone at once
@@ -101,6 +103,16 @@ fn or_here(folder: Option<&Path>) -> &Path {
 /// A dangling link counts: replacing it would surprise as much.
 fn is_taken(path: &Path) -> bool {
     !is_stdout(path) && fs::symlink_metadata(path).is_ok_and(|meta| !is_device(&meta))
+}
+
+/// Whether a recording stands there, which nobody wants to lose to a table.
+fn is_recording(path: &Path) -> bool {
+    let begins = || {
+        let mut magic = [0; 8];
+        fs::File::open(path)?.read_exact(&mut magic)?;
+        io::Result::Ok([b"PERFILE2", b"2ELIFREP", b"PERFFILE"].contains(&&magic))
+    };
+    !is_stdout(path) && fs::metadata(path).is_ok_and(|meta| meta.is_file()) && begins().unwrap_or(false)
 }
 
 /// Pipes, terminals, `/dev/null`: written to, never replaced.

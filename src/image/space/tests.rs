@@ -328,7 +328,6 @@ fn an_offset_is_found_among_many_mappings_of_other_files() {
     }
     let spaces = tape.seal();
     let a = spaces.resolve(CpuMode::User, 1, at(1), 0x1000).unwrap().image();
-    let begun = std::time::Instant::now();
     for offset in 0..0x1000 {
         let times = (0..10).map(|n| at(n * 10_000));
         assert!(
@@ -337,8 +336,6 @@ fn an_offset_is_found_among_many_mappings_of_other_files() {
                 .all(|at| at == Some(0x1000 + offset))
         );
     }
-    // looking at all mappings each time takes more than ten times as long
-    assert!(begun.elapsed().as_secs_f64() < 2.0, "{:?}", begun.elapsed());
 }
 
 #[test]
