@@ -81,10 +81,7 @@ fn write(options: &Options, quiet: bool) -> anyhow::Result<()> {
     }
     let on_stdout = !options.uses_stdout();
     let text = text::render(&done.report, &terminal::style(on_stdout, When::Auto));
-    match on_stdout {
-        true => io::stdout().write_all(text.as_bytes())?,
-        false => io::stderr().write_all(text.as_bytes())?,
-    }
+    terminal::say(on_stdout, &text)?;
     Ok(terminal::tell_of_pipe(options.output.as_deref().filter(|_| !done.is_stream))?)
 }
 
@@ -142,10 +139,7 @@ fn uncertain(options: &StatOptions, color: When) -> anyhow::Result<()> {
     let told = pipeline::stat::stat(options, &bars::Bars::new(options.runs.len() > 1))?;
     let on_stdout = !options.outputs().any(is_stdout);
     let text = uncertainty::text::render(&told, &terminal::style(on_stdout, color));
-    match on_stdout {
-        true => io::stdout().write_all(text.as_bytes())?,
-        false => io::stderr().write_all(text.as_bytes())?,
-    }
+    terminal::say(on_stdout, &text)?;
     Ok(terminal::tell_of_pipe(options.pooled.as_deref())?)
 }
 

@@ -42,6 +42,14 @@ fn wants_color() -> bool {
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
+/// Writes `text` to the standard output, or else the standard error.
+pub fn say(on_stdout: bool, text: &str) -> io::Result<()> {
+    match on_stdout {
+        true => io::stdout().write_all(text.as_bytes()),
+        false => io::stderr().write_all(text.as_bytes()),
+    }
+}
+
 /// Tells whoever has sent a recording in file mode down a pipe that perf does not read it there.
 pub fn tell_of_pipe(recording: Option<&Path>) -> io::Result<()> {
     let place = recording.map(|path| if is_stdout(path) { Path::new("/dev/stdout") } else { path });

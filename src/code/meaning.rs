@@ -1,5 +1,6 @@
 //! What the name of an x86 instruction says of it.
 
+use super::implicit;
 use super::inst::Kind;
 
 /// Branches that are not among the sixteen `jcc`.
@@ -114,7 +115,7 @@ pub(super) fn overwrites(mnemonic: &str, operands: usize, from_memory: bool, to_
 }
 
 fn is_string(mnemonic: &str) -> bool {
-    matches!(mnemonic, "movs" | "cmps" | "stos" | "lods" | "scas")
+    implicit::string(mnemonic).is_some()
 }
 
 /// Floating-point arithmetic: the packed and scalar suffixes, x87, and fused multiply-add.

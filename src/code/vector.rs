@@ -27,14 +27,14 @@ pub(super) fn decode(bitness: Bitness, address: u64, bytes: &[u8]) -> Option<Ins
         effect: Effect::Other,
         writes: passed.writes,
         word: if bitness == Bitness::Bits64 { 8 } else { 4 },
-        mnemonic: Mnemonic::of(format_args!("{}{}", coded.stem(), coded.suffix())),
+        mnemonic: Mnemonic::of(coded.name()),
     })
 }
 
 /// As text, with the operands of mask instructions.
 pub(super) fn text(bitness: Bitness, bytes: &[u8]) -> Option<String> {
     let coded = Coded::read(bitness, bytes)?;
-    let name = format!("{}{}", coded.stem(), coded.suffix());
+    let name = coded.name();
     let (reg, rm, other) = (coded.reg & 7, coded.rm & 7, coded.other & 7);
     let general = |n: u8| format!("{}{}", if coded.wide { "r" } else { "e" }, NAMES[usize::from(n) & 7]);
     Some(match coded.mask() {
@@ -164,6 +164,10 @@ impl Coded {
         })
     }
 
+    fn name(&self) -> String {
+        format!("{}{}", self.stem(), self.suffix())
+    }
+
     fn stem(&self) -> &'static str {
         match (self.mask(), self.opcode) {
             (Some(Mask::Shift), 0x30 | 0x31) => "kshiftr",
@@ -203,9 +207,10 @@ impl Coded {
         let (mask, memory) = (Registers::MASK, !self.direct);
         let [reg, rm] = [self.reg, self.rm].map(|n| Registers::general(n & 15));
         match self.mask() {
-            Some(Mask::Three | Mask::Shift) => Passed { reads: mask, writes: mask, ..Passed::default() },
-            Some(Mask::Both) if self.direct => Passed { reads: mask, writes: mask, ..Passed::default() },
-            Some(Mask::Both) => Passed { writes: mask, loads: true, ..Passed::default() },
+            Some(Mask::Both) if memory => Passed { writes: mask, loads: true, ..Passed::default() },
+            Some(Mask::Three | Mask::Both | Mask::Shift) => {
+                Passed { reads: mask, writes: mask, ..Passed::default() }
+            }
             Some(Mask::Store) => Passed { reads: mask, stores: memory, ..Passed::default() },
             Some(Mask::FromGeneral) => Passed { reads: rm, writes: mask, ..Passed::default() },
             Some(Mask::ToGeneral) => Passed { reads: mask, writes: reg, ..Passed::default() },

@@ -157,10 +157,7 @@ fn named(elf: &Elf, debug: Option<&Elf>) -> Vec<Claim> {
 pub(super) fn labels(elf: &Elf, functions: &Functions) -> Vec<FunctionRange> {
     let mut found = symbols(elf, Table::Symtab);
     found.retain(|symbol| symbol.label && !symbol.name.is_empty() && elf.is_code(Svma(symbol.value)));
-    found.sort_by(|a, b| {
-        let rank = |symbol: &Symbol| (symbol.value, symbol.binding);
-        rank(a).cmp(&rank(b)).then_with(|| a.name.cmp(&b.name))
-    });
+    found.sort_by(|a, b| (a.value, a.binding, &a.name).cmp(&(b.value, b.binding, &b.name)));
     found.dedup_by_key(|symbol| symbol.value);
     let next = found.iter().skip(1).map(|symbol| symbol.value).chain([u64::MAX]);
     let range = |(symbol, next): (&Symbol, u64)| {

@@ -4,6 +4,7 @@
 
 use super::Error;
 use crate::export::{Error as OutputError, Existing, Output};
+use crate::perfdata;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -110,7 +111,7 @@ fn is_recording(path: &Path) -> bool {
     let begins = || {
         let mut magic = [0; 8];
         fs::File::open(path)?.read_exact(&mut magic)?;
-        io::Result::Ok([b"PERFILE2", b"2ELIFREP", b"PERFFILE"].contains(&&magic))
+        io::Result::Ok(perfdata::is_recording(&magic))
     };
     !is_stdout(path) && fs::metadata(path).is_ok_and(|meta| meta.is_file()) && begins().unwrap_or(false)
 }

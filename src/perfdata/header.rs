@@ -68,8 +68,16 @@ pub(super) struct Header {
     pub narrow: bool,
 }
 
-/// What perf before Linux 3.4 begins a file with, in either byte order; the rest is as later, without event types by name.
+/// What recordings begin with, in the byte order of the machine that recorded.
+pub(super) const LITTLE: &[u8; 8] = b"PERFILE2";
+pub(super) const BIG: &[u8; 8] = b"2ELIFREP";
+/// What perf before Linux 3.4 begins a file with, in either byte order; the rest is as later.
 const FIRST_VERSION: &[u8; 8] = b"PERFFILE";
+
+/// Whether what begins with these bytes is a recording.
+pub fn is_recording(magic: &[u8; 8]) -> bool {
+    [LITTLE, BIG, FIRST_VERSION].contains(&magic)
+}
 
 /// The byte order in which the header's size is one that there is.
 fn byte_order_by_size(bytes: &[u8]) -> Endian {
@@ -86,8 +94,8 @@ impl Header {
         let bytes = read_exact(file, 0, len.min(FILE_HEADER) as usize)?;
         let magic: [u8; 8] = array(&bytes, 0).ok_or(Error::TooShort { len })?;
         let endian = match &magic {
-            b"PERFILE2" => Endian::Little,
-            b"2ELIFREP" => Endian::Big,
+            LITTLE => Endian::Little,
+            BIG => Endian::Big,
             FIRST_VERSION => byte_order_by_size(&bytes),
             _ => return Err(Error::Magic { magic }),
         };

@@ -47,6 +47,7 @@ pub use fields::{
     BranchEntry, BranchFlags, BranchStack, Callchain, CounterValue, Counters, Registers, Weight,
 };
 pub use file::PerfFile;
+pub use header::is_recording;
 pub use patch::Patch;
 pub use pool::{Unlike, pool};
 pub use reads::Reads;

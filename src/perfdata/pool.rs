@@ -12,6 +12,7 @@ use linux_perf_data::Feature;
 use linux_perf_event_reader::constants as c;
 
 use super::bytes::Endian;
+use super::header::{BIG, LITTLE};
 use super::source::read_exact;
 use super::{Attr, BuildId, CpuMode, Error, PerfFile, kinds};
 
@@ -260,7 +261,7 @@ impl<W: Write + Seek> Pool<W> {
 
     fn header(mut self, places: &[u64], bits: u64) -> std::io::Result<()> {
         self.out.seek(SeekFrom::Start(0))?;
-        let magic = if self.endian == Endian::Big { b"2ELIFREP" } else { b"PERFILE2" };
+        let magic = if self.endian == Endian::Big { BIG } else { LITTLE };
         self.put(magic)?;
         self.words(places)?;
         self.words(&[bits, 0, 0, 0])?;

@@ -84,6 +84,11 @@ pub struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
+    /// Whether readers unwind it from its registers and a copy of its stack.
+    pub fn is_unwound(&self) -> bool {
+        self.has_user_stack && self.user_regs.is_some()
+    }
+
     /// The error names the field that does not fit into the record.
     pub(super) fn decode(
         record: &Record<'a>,

@@ -103,11 +103,11 @@ impl<'a> Book<'a> {
     /// Notes the functions with frames that indirect calls enter.
     fn enter(&mut self, cell: &Cell, context: &Context) {
         for (depth, call, callee) in self.lookup.chain(cell, context) {
-            let framed = match depth {
+            let framed = || match depth {
                 0 => self.lookup.is_framed(place(cell.at)),
                 _ => self.lookup.has_frame(callee),
             };
-            if self.lookup.is_indirect(call) && (context.unwound || framed) {
+            if self.lookup.is_indirect(call) && (context.unwound || framed()) {
                 self.lookup.entered.entry(call).or_default().insert(callee);
             }
         }

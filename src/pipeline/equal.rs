@@ -240,8 +240,7 @@ impl<'a> Equal<'a> {
     fn count_all(&mut self, record: &Record<'_>, sample: &Sample<'_>) {
         let Sample { attr, ip, pid, tid, time, period, callchain, .. } = *sample;
         let glance = Glance { attr, ip, pid, tid, time, period, callchain };
-        let unwound = sample.has_user_stack && sample.user_regs.is_some();
-        let (who, recent) = self.who(record, &glance, unwound);
+        let (who, recent) = self.who(record, &glance, sample.is_unwound());
         let mut reads = std::mem::take(&mut self.reads);
         reads.split(self.file, sample, |attr, weight| {
             self.note(record, (Who { attr, ..who }, recent), weight);

@@ -45,8 +45,8 @@ impl<'a, T> Memo<'a, T> {
             self.held = 0;
         }
         let (era, _) = self.eras.of(sample.pid, sample.tid, when(record, sample));
-        let unwound = sample.has_user_stack && sample.user_regs.is_some();
-        let who = Who { attr: sample.attr, misc: record.misc, unwound, pid: sample.pid, era };
+        let who =
+            Who { attr: sample.attr, misc: record.misc, unwound: sample.is_unwound(), pid: sample.pid, era };
         let number = self.whose.len() as u64;
         let number = *self.whose.entry(who).or_insert(number);
         self.key.clear();

@@ -291,10 +291,7 @@ impl Survey {
         let callers = |part: Range<usize>| {
             part.skip(1).take(DEPTH).filter_map(|ix| sample.callchain.get(ix)).map(place).collect()
         };
-        Context {
-            callers: sample.callchain.part(sample.mode).map(callers),
-            unwound: sample.has_user_stack && sample.user_regs.is_some(),
-        }
+        Context { callers: sample.callchain.part(sample.mode).map(callers), unwound: sample.is_unwound() }
     }
 }
 

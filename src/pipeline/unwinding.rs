@@ -32,9 +32,11 @@ impl<'a> Unwinder<'a> {
 
     /// The addresses in user space that led to a sample, innermost first, without that of the sample itself.
     pub fn callers(&mut self, record: &Record<'_>, sample: &Sample<'_>) -> Vec<u64> {
-        let is_named = sample.callchain.part(CpuMode::User).is_some_and(|part| !part.is_empty());
-        let registers = sample.user_regs.as_ref().filter(|_| self.is_known && !is_named).and_then(dwarf);
+        let registers = sample.user_regs.as_ref().filter(|_| self.is_known).and_then(dwarf);
         let Some(registers) = registers else { return Vec::new() };
+        if sample.callchain.part(CpuMode::User).is_some_and(|named| !named.is_empty()) {
+            return Vec::new();
+        }
         let user = Sample { mode: CpuMode::User, ..*sample };
         let mut chain =
             image::chain(&registers, sample.user_stack, |address| self.rules(record, &user, address));

@@ -88,16 +88,21 @@ fn sum(stacks: &Stacks) -> u64 {
     stacks.values().sum()
 }
 
+/// Nineteen in twenty of what `perf script` unwinds of a recording are among `ours`.
+fn assert_unwound(ours: &Stacks, path: &str) {
+    let perf = of_perf(path);
+    let common: u64 = perf.iter().map(|(stack, &n)| n.min(ours.get(stack).copied().unwrap_or(0))).sum();
+    assert!(common * 100 >= sum(&perf) * 95, "{common} of {}: {perf:#?} {ours:#?}", sum(&perf));
+    assert!(sum(ours) >= common, "of {}", sum(ours));
+}
+
 #[test]
 fn folded_stacks_are_those_that_perf_unwinds_signals_included() {
     let Some(folder) = recorded() else { return };
     let ran = skidconv(folder, &["convert", "perf.data", "--folded", "stacks.folded"]);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
     let ours = of_folded(&std::fs::read_to_string(folder.join("stacks.folded")).unwrap());
-    let perf = of_perf(text(&folder.join("perf.data")));
-    let common: u64 = perf.iter().map(|(stack, &n)| n.min(ours.get(stack).copied().unwrap_or(0))).sum();
-    assert!(common * 100 >= sum(&perf) * 95, "{common} of {}: {perf:#?} {ours:#?}", sum(&perf));
-    assert!(sum(&ours) >= common, "of {}", sum(&ours));
+    assert_unwound(&ours, text(&folder.join("perf.data")));
     let within =
         |name: &str| ours.iter().filter(|(s, _)| s.iter().any(|f| f == name)).map(|(_, n)| n).sum::<u64>();
     assert!(within("handler") * 20 > sum(&ours) && within("compare") * 20 > sum(&ours));
@@ -112,9 +117,7 @@ fn a_corrected_sample_keeps_the_callers_that_its_stack_shows() {
     let ran = skidconv(folder, &args);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
     let ours = of_folded(&std::fs::read_to_string(folder.join("fixed.folded")).unwrap());
-    let perf = of_perf(text(&folder.join("fixed.data")));
-    let common: u64 = perf.iter().map(|(stack, &n)| n.min(ours.get(stack).copied().unwrap_or(0))).sum();
-    assert!(common * 100 >= sum(&perf) * 95, "{common} of {}: {perf:#?} {ours:#?}", sum(&perf));
+    assert_unwound(&ours, text(&folder.join("fixed.data")));
     let profile: Value = serde_json::from_slice(&std::fs::read(folder.join("fixed.json")).unwrap()).unwrap();
     let stacks = &profile["shared"]["stackTable"]["prefix"];
     assert!(stacks.as_array().unwrap().iter().filter(|prefix| !prefix.is_null()).count() > 10);
