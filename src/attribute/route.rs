@@ -1,5 +1,6 @@
 //! How a callchain changes when its sample moves to another function.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use crate::code::{CallSite, FunctionIx, Place, Program};
@@ -25,25 +26,19 @@ pub struct Frames {
 impl Frames {
     /// Frames of a sample in `function` with these `callers` (return addresses, innermost first; `None` where unknown).
     ///
-    /// A frame pointer chain skips the caller of a function that has no frame (yet): then the innermost return address
-    /// follows a call of something else, and that is the skipped caller, without an entry of its own.
+    /// A frame pointer chain skips the callers of functions that have no frame (yet): then a return address follows a call
+    /// of something else. Of what that enters, the one that calls on is told to be there, without an entry of its own; whoever
+    /// the address is in is there in any case.
     pub fn new(program: &Program, function: FunctionIx, callers: &[Option<Place>]) -> Frames {
         let mut list = vec![(function, 1)];
-        let mut callee = function;
+        let mut callee = Some(function);
         for (k, back) in callers.iter().enumerate() {
-            let Some(site) = back.and_then(|b| program.call_before(b)) else { break };
-            if !site.targets.iter().any(|t| t.function == callee) {
-                let skipped = match site.targets.as_slice() {
-                    [only] if k == 0 => only.function,
-                    _ => break,
-                };
-                if !calls(program, skipped, callee) {
-                    break;
-                }
-                list.push((skipped, 1));
+            let site = back.and_then(|b| program.call_before(b));
+            if let (Some(site), Some(callee)) = (site, callee) {
+                list.extend(skipped(program, site, callee).map(|between| (between, k + 1)));
             }
-            list.push((site.caller, k + 2));
-            callee = site.caller;
+            callee = site.map(|site| site.caller);
+            list.extend(callee.map(|caller| (caller, k + 2)));
         }
         Frames { list, alone: callers.is_empty() }
     }
@@ -114,6 +109,15 @@ fn call(program: &Program, caller: FunctionIx, to: FunctionIx) -> Option<&CallSi
         .max_by_key(|s| (seen(s), usize::MAX - s.inst))
 }
 
+/// What calls `callee` and is entered by the call at `site`, which does not call that itself: what it enters most.
+fn skipped(program: &Program, site: &CallSite, callee: FunctionIx) -> Option<FunctionIx> {
+    if site.targets.iter().any(|t| t.function == callee) {
+        return None;
+    }
+    let between = site.targets.iter().filter(|t| calls(program, t.function, callee));
+    between.max_by_key(|t| (t.seen, Reverse(t.function))).map(|t| t.function)
+}
+
 fn calls(program: &Program, caller: FunctionIx, to: FunctionIx) -> bool {
     program.calls_in(caller).iter().any(|s| s.targets.iter().any(|t| t.function == to))
 }
@@ -122,17 +126,44 @@ fn calls(program: &Program, caller: FunctionIx, to: FunctionIx) -> bool {
 mod tests {
     use super::*;
     use crate::code::testing::{Bytes, NoStubs};
-    use crate::code::{Told, explore};
+    use crate::code::{Seen, Told, explore};
 
-    #[test]
-    fn a_chain_of_the_sample_alone_keeps_it_nowhere() {
+    /// The way from the function at 9, whose chain has these return addresses behind it, to another.
+    fn route(callers: &[Option<u64>], to: FunctionIx) -> Option<Route> {
         // 0: call 8; 5: ret — 8: ret — 9: ret, which nobody calls
         let code = Bytes(0, vec![0xe8, 3, 0, 0, 0, 0xc3, 0x90, 0x90, 0xc3, 0xc3]);
         let functions = [0..6, 8..9, 9..10].map(|range| (0, explore(&code, range, &[])));
         let program = Program::link(functions.into(), &NoStubs, &Told::default());
-        let to =
-            |callers: &[Option<Place>]| Frames::new(&program, 1, callers).route(&mut Calls::new(&program), 2);
-        assert_eq!(to(&[]), Some(Route { drop: 1, returns: Vec::new() }));
-        assert_eq!(to(&[Some(Place { space: 0, address: 5 })]), None);
+        let callers: Vec<_> = callers.iter().map(|c| c.map(|address| Place { space: 0, address })).collect();
+        Frames::new(&program, 2, &callers).route(&mut Calls::new(&program), to)
+    }
+
+    fn dropping(drop: usize) -> Option<Route> {
+        Some(Route { drop, returns: Vec::new() })
+    }
+
+    #[test]
+    fn a_chain_of_the_sample_alone_keeps_it_nowhere() {
+        assert_eq!(route(&[], 1), dropping(1));
+        assert_eq!(route(&[None], 1), None);
+    }
+
+    #[test]
+    fn who_a_chain_names_is_there_whatever_it_skips() {
+        assert_eq!(route(&[Some(5)], 0), dropping(2), "what is called at 0 does not call 9");
+        assert_eq!(route(&[None, Some(5)], 0), dropping(3), "behind a caller that is not known");
+    }
+
+    #[test]
+    fn of_what_a_call_enters_the_one_that_calls_on_is_skipped() {
+        // 0: call *%rax; 2: ret — 3: call 9; 8: ret — 9: ret — a: ret
+        let code = Bytes(0, vec![0xff, 0xd0, 0xc3, 0xe8, 1, 0, 0, 0, 0xc3, 0xc3, 0xc3]);
+        let functions = [0..3, 3..9, 9..10, 10..11].map(|range| (0, explore(&code, range, &[])));
+        let at = |address| Place { space: 0, address };
+        let seen = [3, 10].map(|to| Seen { from: at(0), to: at(to), count: 1, inside: 1 });
+        let told = Told { seen: seen.into(), ..Told::default() };
+        let program = Program::link(functions.into(), &NoStubs, &told);
+        let frames = Frames::new(&program, 2, &[Some(at(2))]);
+        assert_eq!(frames.route(&mut Calls::new(&program), 1), dropping(1));
     }
 }
