@@ -8,7 +8,8 @@ use skidconv::options::{Options, is_stdout};
 use std::path::PathBuf;
 
 pub const EXAMPLE: &str = "Example:
-  skidconv diff before.data after.data";
+  skidconv diff before.data after.data
+  skidconv stat before-*.data --against after-*.data      if runs of one program differ among themselves";
 
 #[derive(Args)]
 pub struct Diff {

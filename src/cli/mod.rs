@@ -55,7 +55,8 @@ enum Command {
     /// Show where two recordings differ beyond the uncertainty
     ///
     /// Both are corrected first. Functions are compared by name and binary, instructions by address where both recordings
-    /// have the same build. Probabilities are adjusted for the number of comparisons (Šidák).
+    /// have the same build. Probabilities are adjusted for the number of comparisons (Šidák). They are of sampling alone: how much
+    /// runs of one program differ takes several runs of each, and `stat --against`.
     #[command(after_help = diff::EXAMPLE, after_long_help = diff::EXAMPLE)]
     Diff(diff::Diff),
     /// Show how far self times can be trusted: of one recording, or of many runs

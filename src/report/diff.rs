@@ -2,9 +2,9 @@
 //!
 //! A share's standard deviation is that of its 90 % interval taken as normal, and at least that of counting its samples. The
 //! difference is tested with *z*; since many are tested at once, each probability is adjusted to that of the least of *m*
-//! (Šidák 1967): *p′ = 1 − (1 − p)^m*.
+//! (Šidák 1967): *p′ = 1 − (1 − p)^m*. All of it is of sampling alone: two recordings do not tell how runs of one program differ.
 
-use super::format::{Style, count, fit, percent};
+use super::format::{Style, count, fit, percent, wrap};
 use super::{EventReport, Report};
 use crate::export::basename;
 use crate::quantile::Z90;
@@ -199,6 +199,10 @@ fn two_sided(z: f64) -> f64 {
     scale / fraction
 }
 
+/// What *p′* leaves out.
+const ALONE: &str = "p' is of sampling alone, and runs of one program differ as well: record several of each, then skidconv stat A... \
+    --against B...";
+
 /// Draws what differs; with `all`, what does not as well.
 pub fn render(compared: &[Compared], names: (&str, &str), all: bool, style: &Style) -> String {
     let mut text = format!("{}\n", style.bold(&format!("{} → {}", fit(names.0, 60), fit(names.1, 60))));
@@ -210,6 +214,10 @@ pub fn render(compared: &[Compared], names: (&str, &str), all: bool, style: &Sty
         text += &format!("\n{}\n", style.bold(&format!("{} · {samples}", fit(&event.event, 40))));
         text += &table("functions", &event.functions, all, style);
         text += &table("instructions", &event.instructions, all, style);
+    }
+    let shown = |of: &[Difference]| of.iter().any(|d| all || d.probability < SIGNIFICANT);
+    if compared.iter().any(|event| shown(&event.functions) || shown(&event.instructions)) {
+        text += &format!("\n{}", style.dim(&wrap(ALONE, 0, style.columns())));
     }
     text
 }
@@ -327,5 +335,16 @@ mod tests {
             text.contains("+20.0") && text.contains("<0.0001") && text.contains("not the same build"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn wherever_p_is_shown_it_is_said_of_what() {
+        let (a, b) = (report(1000, &[("f", 0.50), ("g", 0.50)]), report(1000, &[("f", 0.65), ("g", 0.35)]));
+        let side = |report| Side { report, instructions: &[] };
+        let drawn = |b, all| render(&compare(side(&a), side(b)), ("a", "b"), all, &Style::default());
+        for text in [drawn(&b, false), drawn(&a, true)] {
+            assert!(text.contains("p' is of sampling alone") && text.contains("stat A... --against"), "{text}");
+        }
+        assert!(!drawn(&a, false).contains("p'"), "nothing differs");
     }
 }
