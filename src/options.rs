@@ -142,6 +142,11 @@ impl Options {
         self.output.iter().map(PathBuf::as_path).chain(self.side_outputs()).any(is_stdout)
     }
 
+    /// Whether an output is wanted of what correction changed, and of nothing else.
+    pub fn shows_change(&self) -> bool {
+        self.firefox_diff.is_some() || self.flamegraph_diff.is_some()
+    }
+
     /// Refuses, before any work, what could only fail or destroy something after it. Returns [`Options::recording`].
     pub fn check(&self) -> Result<Option<PathBuf>, Error> {
         let recording = self.recording()?;

@@ -55,6 +55,8 @@ fn usage_errors_exit_2() {
         "fix perf.data --folded - --csv -",
         "convert perf.data",
         "convert perf.data --seed 1",
+        "convert perf.data --csv out.csv --flamegraph-diff out.svg",
+        "convert perf.data --firefox-diff out.json",
         "diff - -",
         "report perf.data --html -",
         "stat perf.data --csv - --html -",
@@ -65,6 +67,17 @@ fn usage_errors_exit_2() {
         let ran = skidconv(folder.path(), words);
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{words}: {}", ran.err);
         assert!(ran.err.contains("--help") || words.is_empty(), "{words}: {}", ran.err);
+    }
+}
+
+#[test]
+fn what_correction_changed_is_asked_of_fix() {
+    let (folder, _) = folder();
+    for option in ["--flamegraph-diff", "--firefox-diff"] {
+        let ran = skidconv(folder.path(), &format!("convert perf.data {option} out"));
+        assert!(ran.code == Some(2) && ran.err.contains("are for fix"), "{}", ran.err);
+        assert!(skidconv(folder.path(), "fix --help").out.contains(option));
+        assert!(!skidconv(folder.path(), "convert --help").out.contains(option));
     }
 }
 

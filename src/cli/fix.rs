@@ -54,6 +54,9 @@ impl Convert {
 }
 
 fn checked(options: Options, quiet: bool) -> Result<Action, &'static str> {
+    if !options.correct && options.shows_change() {
+        return Err("nothing is corrected, so that nothing changes: --flamegraph-diff and --firefox-diff are for fix");
+    }
     let outputs = || options.output.iter().map(PathBuf::as_path).chain(options.side_outputs());
     if !options.correct && outputs().next().is_none() {
         return Err("nothing to write: name an output: -o, --csv, --flamegraph or another of --help");

@@ -45,6 +45,7 @@ enum Command {
     ///
     /// Without -o no recording is written: name at least one other output.
     #[command(after_help = fix::CONVERT_EXAMPLE, after_long_help = fix::CONVERT_EXAMPLE)]
+    #[command(mut_arg("firefox_diff", |arg| arg.hide(true)), mut_arg("flamegraph_diff", |arg| arg.hide(true)))]
     Convert(fix::Convert),
     /// Show what `fix` would do: functions before and after, with intervals
     #[command(after_help = report::REPORT_EXAMPLE, after_long_help = report::REPORT_EXAMPLE)]

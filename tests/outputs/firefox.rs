@@ -119,6 +119,6 @@ fn the_difference_takes_away_as_much_as_it_adds() {
     let report: Value = serde_json::from_slice(&bytes("fix", "report.json")).unwrap();
     let told = report["events"].as_array().unwrap().iter().map(|e| e["moved"].as_u64().unwrap()).sum::<u64>();
     assert_eq!(changes.iter().copied().map(moved).sum::<usize>() as u64, told);
-    let unmoved: Profile = serde_json::from_slice(&bytes("convert", "diff.json")).unwrap();
+    let unmoved: Profile = serde_json::from_slice(&bytes("again", "diff.json")).unwrap();
     assert!(unmoved.threads.is_empty());
 }

@@ -33,19 +33,24 @@ fn case(name: &str) -> PathBuf {
     testdata(&format!("cases/{name}.perf.data"))
 }
 
-/// `fix` or `convert` of branchy, which has callchains, with all outputs under the command's name.
+/// `fix` or `convert` of branchy, which has callchains, with all outputs under the command's name; `again`, of what was fixed.
 fn run(command: &str) -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let folder = folder("outputs");
-        for command in ["fix", "convert"] {
-            let (input, symfs) = (case("branchy"), testdata("cases/symfs"));
-            let ran = with_outputs(&folder, command, &[text(&input), "--symfs", text(&symfs)], command);
+        let fixed = folder.join("fix.data");
+        for (command, input, name) in [
+            ("fix", case("branchy"), "fix"),
+            ("convert", case("branchy"), "convert"),
+            ("fix", fixed, "again"),
+        ] {
+            let symfs = testdata("cases/symfs");
+            let ran = with_outputs(&folder, command, &[text(&input), "--symfs", text(&symfs)], name);
             assert!(ran.out.contains("instructions:u") && ran.out.contains("cycles:u"), "{}", ran.out);
         }
         folder
     });
-    assert!(["fix", "convert"].contains(&command));
+    assert!(["fix", "convert", "again"].contains(&command));
     FOLDER.get().unwrap()
 }
 

@@ -51,10 +51,12 @@ pub const OUTPUTS: &[(&str, &str)] = &[
     ("--parquet-samples", "samples.parquet"),
 ];
 
-/// Runs `fix` or `convert` with [`OUTPUTS`], all called `name`.
+/// Runs `fix` or `convert` with those of [`OUTPUTS`] that it has, all called `name`.
 pub fn with_outputs(folder: &Path, command: &str, words: &[&str], name: &str) -> Ran {
-    let names: Vec<String> = OUTPUTS.iter().map(|(_, end)| format!("{name}.{end}")).collect();
-    let flags = OUTPUTS.iter().zip(&names).flat_map(|((flag, _), name)| [*flag, name.as_str()]);
+    let has = |(flag, _): &&(&str, &str)| command == "fix" || !flag.ends_with("-diff");
+    let outputs = OUTPUTS.iter().filter(has).map(|(flag, end)| (*flag, format!("{name}.{end}")));
+    let outputs: Vec<(&str, String)> = outputs.collect();
+    let flags = outputs.iter().flat_map(|(flag, name)| [*flag, name.as_str()]);
     let args: Vec<&str> = [command].into_iter().chain(words.iter().copied()).chain(flags).collect();
     let ran = skidconv(folder, &args);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
