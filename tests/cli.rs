@@ -114,6 +114,23 @@ fn a_folder_without_a_recording_is_no_input() {
 }
 
 #[test]
+fn what_binaries_and_symbols_are_looked_for_in_has_to_be_there() {
+    let (folder, input) = folder();
+    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/perf/lpd-sleep.data"), &input).unwrap();
+    fs::create_dir(folder.path().join("folder")).unwrap();
+    for command in ["fix perf.data", "report perf.data", "stat perf.data", "ibs perf.data"] {
+        let refused = |words: &str, what: &[&str]| {
+            assert_refused(folder.path(), &format!("{command} {words}"), what);
+        };
+        refused("--symfs folder --symfs nowhere", &["--symfs: nowhere", "name the one that has"]);
+        refused("--symfs perf.data", &["--symfs: perf.data"]);
+        refused("--kallsyms nowhere", &["nowhere", "No such file"]);
+        refused("--kallsyms folder", &["folder", "irectory"]);
+        refused("--archive nowhere", &["nowhere", "No such file"]);
+    }
+}
+
+#[test]
 fn the_input_is_never_an_output() {
     let (folder, input) = folder();
     symlink("perf.data", folder.path().join("link.data")).unwrap();

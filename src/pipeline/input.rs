@@ -9,7 +9,9 @@ use crate::image::{self, Debuginfod, SearchPath, Unpacked};
 use crate::options::{Options, is_called};
 use crate::perfdata::{self, PerfFile};
 use crate::progress::Progress;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
 
 /// A recording.
 #[derive(Debug)]
@@ -78,6 +80,14 @@ fn wanted(file: &PerfFile, options: &Options) -> Result<Vec<bool>, Error> {
     Ok(file.attrs().iter().map(|attr| options.wants(&attr.name)).collect())
 }
 
+/// Sees that there is something to read.
+fn opened(path: &Path) -> io::Result<()> {
+    match File::open(path)?.metadata()?.is_dir() {
+        true => Err(ErrorKind::IsADirectory.into()),
+        false => Ok(()),
+    }
+}
+
 /// Where binaries and symbols are looked for. Tarballs are unpacked as long as this lives.
 #[derive(Debug)]
 pub struct Binaries {
@@ -88,13 +98,16 @@ pub struct Binaries {
 impl Binaries {
     /// Unpacks the tarballs, and sees that what is named is there.
     pub fn of(options: &Options) -> Result<Binaries, Error> {
+        if let Some(path) = options.symfs.iter().find(|path| !path.is_dir()) {
+            return Err(Error::NoFolder(path.clone()));
+        }
         let symbols = |path: &PathBuf, source| Error::Symbols { path: path.clone(), source };
         let unpacked = |path: &PathBuf| image::unpack(path).map_err(|source| symbols(path, source));
         let unpacked: Vec<Unpacked> = options.archives.iter().map(unpacked).collect::<Result<_, _>>()?;
         let mut search = SearchPath::system(options.symfs.clone());
         search.archives = unpacked.iter().map(|folder| folder.path().to_owned()).collect();
         if let Some(path) = &options.kallsyms {
-            std::fs::File::open(path).map_err(|source| symbols(path, source))?;
+            opened(path).map_err(|source| symbols(path, source))?;
             search.kallsyms = Some(path.clone());
         }
         if options.debuginfod {

@@ -86,6 +86,9 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// Binaries are to be looked for where there is no folder.
+    #[error("no folder for --symfs: {}: name the one that has the recorded machine's binaries", .0.display())]
+    NoFolder(PathBuf),
     /// Servers are to be asked, but none are known.
     #[error("no debuginfod server is known: name them in DEBUGINFOD_URLS")]
     NoServers,
