@@ -77,7 +77,7 @@ fn act(action: Action) -> anyhow::Result<ExitCode> {
 fn write(options: &Options, quiet: bool) -> anyhow::Result<()> {
     let done = pipeline::run(options, &bars::Bars::new(quiet))?;
     if quiet {
-        return Ok(());
+        return Ok(terminal::tell_of_damage(done.report.damage())?);
     }
     let on_stdout = !options.uses_stdout();
     let text = text::render(&done.report, &terminal::style(on_stdout, When::Auto));

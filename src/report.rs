@@ -13,9 +13,11 @@ pub mod listing;
 mod table;
 pub mod text;
 pub mod uncertainty;
+mod warning;
 mod words;
 
 pub use escape::escape;
+pub use warning::Warning;
 pub(crate) use words::brief;
 
 use crate::options::Solver;
@@ -60,7 +62,7 @@ pub struct Report {
     /// Binaries that hold samples without a symbol.
     pub nameless: Vec<NamelessImage>,
     /// What was tolerated.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 /// How late addresses are.
@@ -340,6 +342,14 @@ impl Report {
     pub fn decisive(&self) -> impl Iterator<Item = &RegionReport> {
         let of_time = |name: &str| self.events.iter().any(|e| e.name == name && e.class == Class::Time);
         self.regions.iter().filter(move |region| !of_time(&region.event))
+    }
+
+    /// What of the recording is damaged or lost, a line each.
+    pub fn damage(&self) -> impl Iterator<Item = String> {
+        let lost = (self.lost > 0)
+            .then(|| format!("samples or other records lost while recording: {}", format::count(self.lost)));
+        let told = self.warnings.iter().filter(|warning| warning.is_damage);
+        lost.into_iter().chain(told.map(|warning| warning.text.clone()))
     }
 
     /// Samples whose address changed, over all events.

@@ -1,6 +1,7 @@
 //! Text for a person: in colour and through a pager where that is a terminal, plain elsewhere.
 
 use crate::cli::{Show, When};
+use skidconv::export::plain;
 use skidconv::options::is_stdout;
 use skidconv::report::text::Style;
 use std::ffi::OsString;
@@ -48,6 +49,12 @@ pub fn say(on_stdout: bool, text: &str) -> io::Result<()> {
         true => io::stdout().write_all(text.as_bytes()),
         false => io::stderr().write_all(text.as_bytes()),
     }
+}
+
+/// Tells what of a recording is damaged or lost to whoever wants no report.
+pub fn tell_of_damage(damage: impl Iterator<Item = String>) -> io::Result<()> {
+    let mut err = io::stderr().lock();
+    damage.into_iter().try_for_each(|line| writeln!(err, "skidconv: warning: {}", plain(&line)))
 }
 
 /// Tells whoever has sent a recording in file mode down a pipe that perf does not read it there.

@@ -2,6 +2,7 @@
 
 mod drive;
 mod recording;
+mod tool;
 
 use std::fs::File;
 
@@ -219,4 +220,22 @@ fn ids_outside_the_file_are_those_of_the_description_or_none() {
     assert_eq!(recording::samples(&file).len(), 1);
     let (copy, _) = rewritten(&file, |_, _| None);
     assert!(warnings(&open(&copy)).is_empty());
+}
+
+#[test]
+fn who_wants_no_report_is_told_of_damage_and_losses_all_the_same() {
+    let folder = tool::folder("damaged-quiet");
+    let whole = std::fs::read(testdata("lpd-sleep.data")).unwrap();
+    std::fs::write(folder.join("cut.data"), &whole[..0x180 + 1000]).unwrap();
+    let quiet = |input: &str| {
+        let ran = tool::skidconv(&folder, &["convert", input, "-q", "--folded", "out"]);
+        assert!(ran.code == Some(0) && ran.out.is_empty(), "{ran:?}");
+        ran.err
+    };
+    let cut = quiet("cut.data");
+    assert!(cut.contains("the file is cut") && cut.contains("inside a record"), "{cut}");
+    assert!(cut.lines().all(|line| line.starts_with("skidconv: warning: ")), "{cut}");
+    let lost = quiet(tool::text(&testdata("quipper-lost_samples-4.4.data")));
+    assert!(lost.contains("lost while recording: ") && lost.lines().count() == 1, "{lost}");
+    assert_eq!(quiet(tool::text(&testdata("lpd-sleep.data"))), "");
 }

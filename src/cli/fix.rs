@@ -27,7 +27,7 @@ pub struct Convert {
     input: Input,
     #[command(flatten)]
     outputs: Outputs,
-    /// No progress bars and no report
+    /// No progress bars and no report; what is damaged or lost is told all the same
     #[arg(short, long)]
     quiet: bool,
 }
@@ -55,7 +55,9 @@ impl Convert {
 
 fn checked(options: Options, quiet: bool) -> Result<Action, &'static str> {
     if !options.correct && options.shows_change() {
-        return Err("nothing is corrected, so that nothing changes: --flamegraph-diff and --firefox-diff are for fix");
+        return Err(
+            "nothing is corrected, so that nothing changes: --flamegraph-diff and --firefox-diff are for fix",
+        );
     }
     let outputs = || options.output.iter().map(PathBuf::as_path).chain(options.side_outputs());
     if !options.correct && outputs().next().is_none() {

@@ -103,11 +103,11 @@ enum Command {
 /// What the program is to do.
 #[derive(Debug)]
 pub enum Action {
-    /// Write files, and tell of it unless quiet.
+    /// Write files, and tell of it; if quiet, of damage alone.
     Write {
         /// Which.
         options: Options,
-        /// Whether to keep silent.
+        /// Whether to tell of damage alone.
         quiet: bool,
     },
     /// Show functions.

@@ -50,8 +50,8 @@ impl Input {
 
     /// With `--strict`, damage is an error.
     fn check_damage(&self, survey: &Survey) -> Result<(), Error> {
-        let found = survey.warnings.iter().filter(|w| w.is_damage()).map(ToString::to_string);
-        let damage: Vec<String> = found.chain(survey.losses.passed()).collect();
+        let damage = survey.tolerated().filter(|warning| warning.is_damage);
+        let damage: Vec<String> = damage.map(String::from).collect();
         match damage.is_empty() || !self.strict {
             true => Ok(()),
             false => Err(Error::Damaged { path: self.path.clone(), damage: damage.join("; ") }),

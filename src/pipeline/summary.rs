@@ -17,7 +17,9 @@ use crate::options::Options;
 use crate::perfdata::AttrIx;
 use crate::quantile::Z90;
 use crate::report::diff::InstructionShare;
-use crate::report::{Distance, EventReport, FunctionShare, MissingImage, NamelessImage, Report, Verdict};
+use crate::report::{
+    Distance, EventReport, FunctionShare, MissingImage, NamelessImage, Report, Verdict, Warning,
+};
 
 /// One row per instruction with samples before or after, of each event that was asked for.
 pub fn rows(audience: &Audience, correction: &Correction) -> Vec<InstructionRow> {
@@ -82,22 +84,7 @@ pub fn report(
     let events = (0..survey.events.len())
         .map(|ix| event(ix, survey, correction, &second.audience.tally, context))
         .collect();
-    let mut warnings: Vec<String> = survey.warnings.iter().map(ToString::to_string).collect();
-    warnings.extend(survey.losses.passed());
-    let mut warn = |n: u64, what: &str| {
-        if n > 0 {
-            warnings.push(format!("{n} samples {what}"));
-        }
-    };
-    warn(
-        survey.losses.deferred,
-        "have callers in user space that were put off to later records, which were not found",
-    );
-    warn(second.stuck, "could not be moved where they belong and were left where they stand");
     let nameless = nameless(survey, context);
-    warnings.extend(correction.warnings.iter().cloned());
-    warnings.extend(survey.images.complaints());
-    warnings.extend(options.correct.then(|| jitted::advice(survey, &options.input)).flatten());
     Report {
         version: env!("CARGO_PKG_VERSION").into(),
         corrected: options.correct,
@@ -115,8 +102,27 @@ pub fn report(
         missing: missing(survey),
         unverified: unverified(survey, context.features, &options.input),
         nameless,
-        warnings,
+        warnings: warnings(options, survey, correction, second),
     }
+}
+
+fn warnings(
+    options: &Options,
+    survey: &Survey,
+    correction: &Correction,
+    second: &Second<'_>,
+) -> Vec<Warning> {
+    let samples = |n: u64, what: &str| (n > 0).then(|| format!("{n} samples {what}"));
+    let deferred = samples(
+        survey.losses.deferred,
+        "have callers in user space that were put off to later records, which were not found",
+    );
+    let stuck = samples(second.stuck, "could not be moved where they belong and were left where they stand");
+    let mut advice: Vec<String> = deferred.into_iter().chain(stuck).collect();
+    advice.extend(correction.warnings.iter().cloned());
+    advice.extend(survey.images.complaints());
+    advice.extend(options.correct.then(|| jitted::advice(survey, &options.input)).flatten());
+    survey.tolerated().chain(advice.into_iter().map(Warning::advice)).collect()
 }
 
 fn event(

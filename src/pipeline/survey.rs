@@ -12,6 +12,7 @@ use crate::image::{AddressSpaces, ImageId, Images, Location, Mapped, SearchPath,
 use crate::perfdata::kinds::CALLCHAIN_DEFERRED;
 use crate::perfdata::{AttrIx, CpuMode, Error, PerfFile, Record, Sample, Sideband, Warning};
 use crate::progress::{Progress, Stage};
+use crate::report;
 
 /// Bytes of the file that one thread folds at a time, at least and at most. They decide nothing but speed and memory.
 const STRETCH: (u64, u64) = (16 << 20, 256 << 20);
@@ -259,6 +260,15 @@ impl Survey {
     /// space.
     pub fn branched(&self, pid: i32, at: When, address: u64) -> Option<Location> {
         self.images.location(&self.spaces.resolve(CpuMode::Unknown, pid, at, address)?)
+    }
+
+    /// What of the recording was tolerated.
+    pub fn tolerated(&self) -> impl Iterator<Item = report::Warning> {
+        let found = self.warnings.iter().map(|warning| match warning.is_damage() {
+            true => report::Warning::damage(warning.to_string()),
+            false => report::Warning::advice(warning.to_string()),
+        });
+        found.chain(self.losses.passed().map(report::Warning::damage))
     }
 
     /// Samples per image.

@@ -343,7 +343,10 @@ mod tests {
         let side = |report| Side { report, instructions: &[] };
         let drawn = |b, all| render(&compare(side(&a), side(b)), ("a", "b"), all, &Style::default());
         for text in [drawn(&b, false), drawn(&a, true)] {
-            assert!(text.contains("p' is of sampling alone") && text.contains("stat A... --against"), "{text}");
+            assert!(
+                text.contains("p' is of sampling alone") && text.contains("stat A... --against"),
+                "{text}"
+            );
         }
         assert!(!drawn(&a, false).contains("p'"), "nothing differs");
     }

@@ -111,7 +111,8 @@ fn head(report: &Report) -> String {
         );
     }
     html += "</nav>\n";
-    for warning in report.warnings.iter().chain(&words::unverified(&report.unverified)) {
+    let warnings = report.warnings.iter().map(|warning| &warning.text);
+    for warning in warnings.chain(&words::unverified(&report.unverified)) {
         let _ = write!(html, "<p class=warn>{}</p>", escape(warning));
     }
     html

@@ -2,7 +2,9 @@
 
 use super::format::{count, counted, fit, fit_function, percent, wrap};
 use super::words::{outcome, unverified, verdict};
-use super::{Branches, Distance, EventReport, MissingImage, Model, RegionReport, Report, Verdict, table};
+use super::{
+    Branches, Distance, EventReport, MissingImage, Model, RegionReport, Report, Verdict, Warning, table,
+};
 use std::collections::BTreeMap;
 
 pub use super::format::Style;
@@ -28,7 +30,8 @@ pub fn render(report: &Report, style: &Style) -> String {
 }
 
 fn warnings(report: &Report, style: &Style) -> String {
-    let told = |warning: &String| format!("\n{}", wrap(&format!("warning: {warning}"), 0, style.columns()));
+    let told =
+        |warning: &Warning| format!("\n{}", wrap(&format!("warning: {}", warning.text), 0, style.columns()));
     report.warnings.iter().map(told).collect()
 }
 

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+use serde_json::Value;
+
 /// How a program ended.
 #[derive(Debug)]
 pub struct Ran {
@@ -15,6 +17,19 @@ pub struct Ran {
 }
 
 impl Ran {
+    /// That a quiet run succeeded and told nothing but what was lost and warnings that its report has too, a line each.
+    pub fn assert_tells_of_damage_alone(&self, report: &Value, what: &str) {
+        assert_eq!((self.code, self.out.as_str()), (Some(0), ""), "{what}: {}", self.err);
+        let lost = report["lost"].as_u64().filter(|lost| *lost > 0);
+        let warned = report["warnings"].as_array().unwrap().iter().filter_map(Value::as_str);
+        let mut lines = self.err.lines().map(|line| line.strip_prefix("skidconv: warning: ").unwrap());
+        if lost.is_some() {
+            assert!(lines.next().unwrap().contains("lost while recording"), "{what}: {}", self.err);
+        }
+        let warned: Vec<&str> = warned.collect();
+        assert!(lines.all(|line| warned.contains(&line)), "{what}: {}", self.err);
+    }
+
     fn of(output: Output) -> Ran {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Ran { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }

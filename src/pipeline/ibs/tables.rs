@@ -47,8 +47,6 @@ impl Maker<'_> {
             table
         };
         let tables = self.tables(counted).into_iter().map(fill).collect();
-        let mut warnings: Vec<String> = survey.warnings.iter().map(ToString::to_string).collect();
-        warnings.extend(survey.losses.passed());
         Sampled {
             version: env!("CARGO_PKG_VERSION").into(),
             input: self.options.input.display().to_string(),
@@ -56,7 +54,7 @@ impl Maker<'_> {
             samples: survey.samples,
             tables,
             missing: missing(survey),
-            warnings,
+            warnings: survey.tolerated().map(String::from).collect(),
         }
     }
 

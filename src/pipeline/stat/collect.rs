@@ -104,8 +104,7 @@ pub fn collect(
         .filter(|&ix| wanted[ix] && survey.events[ix].samples > 0)
         .map(|ix| collect.event(AttrIx(ix as u32), std::mem::take(&mut series[ix])))
         .collect();
-    let mut warnings: Vec<String> = survey.warnings.iter().map(ToString::to_string).collect();
-    warnings.extend(survey.losses.passed());
+    let mut warnings: Vec<String> = survey.tolerated().map(String::from).collect();
     warnings.extend(events.iter().filter_map(EventRun::unexamined));
     Ok(Run { path: reading.input.clone(), events, warnings })
 }
