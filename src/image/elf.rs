@@ -200,6 +200,10 @@ impl Elf {
         }
     }
 
+    pub(super) fn machine(&self) -> elf::Machine {
+        self.machine
+    }
+
     /// Where it begins to run, if that is stated.
     pub fn entry(&self) -> Option<Svma> {
         (self.entry != 0).then_some(Svma(self.entry))

@@ -17,6 +17,7 @@ mod identity;
 mod images;
 mod listing;
 mod locate;
+mod machine;
 mod mapping;
 mod name;
 mod noreturn;

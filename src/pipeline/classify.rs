@@ -24,6 +24,13 @@ pub struct Kind {
     pub reason: &'static str,
 }
 
+impl Kind {
+    /// Whether its addresses are those of instructions behind the cause.
+    pub fn is_late(&self) -> bool {
+        matches!(self.class, Class::Time | Class::Retirement | Class::Occurrence)
+    }
+}
+
 const fn kind(class: Class, causes: Counts, reason: &'static str) -> Kind {
     Kind { class, causes, span: LINE, tells_runs: false, tells_time: false, reason }
 }

@@ -10,7 +10,7 @@ use super::linking;
 use super::located::Located;
 use super::moves::{Draft, Moving};
 use super::survey::{Cell, CellIx, EventCount, Survey};
-use super::{fit, loops, verdicts};
+use super::{fit, loops, machine, verdicts};
 use crate::attribute::Share;
 use crate::code::Program;
 use crate::export::Intervals;
@@ -98,9 +98,15 @@ pub fn correct(
     let mut correction =
         Correction { events: kinds.iter().map(first_outcome).collect(), ..Correction::default() };
     let active: Vec<usize> =
-        (0..kinds.len()).filter(|&ix| wanted(ix) && is_late(&kinds[ix], survey, ix)).collect();
+        (0..kinds.len()).filter(|&ix| wanted(ix) && kinds[ix].is_late() && is_placed(survey, ix)).collect();
     for ix in (0..kinds.len()).filter(|ix| !wanted(*ix)) {
         correction.events[ix].reason = "not among the events asked for".into();
+    }
+    if let Some(machine) = machine::other(file.features(), survey) {
+        for ix in (0..kinds.len()).filter(|&ix| wanted(ix) && kinds[ix].is_late()) {
+            correction.events[ix].reason = machine::reason(&machine);
+        }
+        return correction;
     }
     if active.is_empty() {
         return correction;
@@ -162,9 +168,9 @@ fn first_outcome(kind: &Kind) -> Outcome {
     Outcome { class: kind.class, verdict, reason: kind.reason.into() }
 }
 
-fn is_late(kind: &Kind, survey: &Survey, ix: usize) -> bool {
-    let class = matches!(kind.class, Class::Time | Class::Retirement | Class::Occurrence);
-    class && survey.events[ix].samples > survey.events[ix].elsewhere
+/// Whether samples of an event stand in something that is mapped.
+fn is_placed(survey: &Survey, ix: usize) -> bool {
+    survey.events[ix].samples > survey.events[ix].elsewhere
 }
 
 /// Where only time was sampled, each sample has a place to go to that takes no solving; how often code ran takes samples.

@@ -20,6 +20,7 @@ mod links;
 mod listings;
 mod located;
 mod loops;
+mod machine;
 mod memo;
 mod moves;
 mod rest;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use crate::bytes::{EXACT, SAMPLE};
 use crate::fixed::{Fixed, all, case, symfs};
-use crate::tool::folder;
+use crate::recording::{Recording, example};
+use crate::tool::{compile, folder, skidconv};
 
 /// Where a word stands in the file header: the attributes' place and length, and that of the data.
 const ATTRS: usize = 24;
@@ -149,4 +150,29 @@ fn what_others_recorded_precisely_is_left_alone() {
         }
     }
     assert!(events >= 6, "{events} precise events");
+}
+
+#[test]
+fn samples_of_another_machine_stay_and_the_machine_is_named() {
+    let folder = folder("another-machine");
+    let program = compile(&folder, "program", "int main(void) { return 0; }", &[]);
+    let mut binary = std::fs::read(&program).unwrap();
+    // EM_AARCH64 instead of EM_X86_64
+    binary[18..20].copy_from_slice(&183u16.to_le_bytes());
+    std::fs::write(&program, binary).unwrap();
+    let assert_told = |r: &Recording| {
+        std::fs::write(folder.join("perf.data"), r.file()).unwrap();
+        let ran = skidconv(&folder, &["fix", "perf.data", "--force"]);
+        let told =
+            "left as recorded: the machine is aarch64, and only code of x86-64 and 32-bit x86 is followed";
+        let words = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(ran.code == Some(0) && words.contains(told), "{ran:?}");
+    };
+    let mut r = example(false);
+    r.features = vec![(6, r.string("aarch64"))];
+    assert_told(&r);
+    // where the header names none, the binary does
+    r.features.clear();
+    r.records.insert(1, r.mmap(&program, 0x40_0000, 0x10_0000, 0));
+    assert_told(&r);
 }
