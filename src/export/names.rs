@@ -51,7 +51,7 @@ impl Names for ImageNames<'_> {
     }
 
     fn build_id(&self, image: ImageId) -> Option<Vec<u8>> {
-        self.images.get(image).build_id.clone()
+        self.images.get(image).build_id().map(<[u8]>::to_vec)
     }
 
     fn base(&self, image: ImageId) -> Option<Svma> {

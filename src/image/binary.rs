@@ -54,8 +54,6 @@ pub struct Image {
     name: ImageName,
     /// As recorded.
     pub path: String,
-    /// As recorded.
-    pub build_id: Option<Vec<u8>>,
     build: Build,
     search: Arc<SearchPath>,
     opened: OnceLock<(ImageState, Option<Elf>)>,
@@ -72,7 +70,6 @@ impl Image {
     pub(super) fn new(name: ImageName, build: Build, search: Arc<SearchPath>) -> Image {
         Image {
             path: String::from_utf8_lossy(&name.path).into_owned(),
-            build_id: build.id().map(<[u8]>::to_vec),
             name,
             build,
             search,
@@ -85,6 +82,11 @@ impl Image {
             exported: OnceLock::new(),
             labels: OnceLock::new(),
         }
+    }
+
+    /// As recorded.
+    pub fn build_id(&self) -> Option<&[u8]> {
+        self.build.id()
     }
 
     /// What the recorded name stands for.
@@ -115,26 +117,22 @@ impl Image {
         if let Build::Other(why) = &self.build {
             return (ImageState::Missing(why.clone()), None);
         }
-        match self.search.locate(&self.name, self.build_id.as_deref()) {
+        match self.search.locate(&self.name, self.build_id()) {
             Ok(elf) => {
-                let (file, verified) = (elf.path().to_owned(), self.build_id.is_some());
+                let (file, verified) = (elf.path().to_owned(), self.build_id().is_some());
                 (ImageState::Found { file, verified }, Some(elf))
             }
-            Err(_) if self.name.kind == NameKind::Vdso => {
-                match self.build_id.as_deref().and_then(vdso::running) {
-                    Some(elf) => {
-                        (ImageState::Found { file: elf.path().to_owned(), verified: true }, Some(elf))
-                    }
-                    None => (ImageState::Vdso, None),
-                }
-            }
+            Err(_) if self.name.kind == NameKind::Vdso => match self.build_id().and_then(vdso::running) {
+                Some(elf) => (ImageState::Found { file: elf.path().to_owned(), verified: true }, Some(elf)),
+                None => (ImageState::Vdso, None),
+            },
             Err(why) => (ImageState::Missing(why), None),
         }
     }
 
     /// The file of a kernel module, which tells its symbols only: the kernel patches its code.
     pub(super) fn module(&self) -> Option<Elf> {
-        self.search.locate(&self.name, self.build_id.as_deref()).ok()
+        self.search.locate(&self.name, self.build_id()).ok()
     }
 
     fn run_time_code(&self) -> ImageState {
@@ -239,7 +237,7 @@ impl Image {
 
     /// What stands behind the nearest label before an address that no function covers.
     pub fn label_at(&self, at: Svma) -> Option<&FunctionRange> {
-        let find = || self.elf().map(|elf| labels(elf, self.functions()));
+        let find = || self.elf().map(|elf| labels(elf, self.debug(), self.functions()));
         let labels = self.labels.get_or_init(|| find().unwrap_or_default());
         let before = labels.partition_point(|label| label.start <= at);
         labels.get(before.checked_sub(1)?).filter(|label| at < label.end)

@@ -134,12 +134,18 @@ fn close(ranges: &[FunctionRange], open: &mut Vec<u32>, until: Svma, cuts: &mut 
     }
 }
 
+/// The symbol table: the file's, or where it was stripped that of its separate symbols.
+fn kept(elf: &Elf, debug: Option<&Elf>) -> Vec<Symbol> {
+    let own = symbols(elf, Table::Symtab);
+    match debug {
+        Some(debug) if own.is_empty() => symbols(debug, Table::Symtab),
+        _ => own,
+    }
+}
+
 fn named(elf: &Elf, debug: Option<&Elf>) -> Vec<Claim> {
     let mut source = FunctionSource::Symtab;
-    let mut found = symbols(elf, Table::Symtab);
-    if let (true, Some(debug)) = (found.is_empty(), debug) {
-        found = symbols(debug, Table::Symtab);
-    }
+    let mut found = kept(elf, debug);
     if found.is_empty() {
         source = FunctionSource::Dynsym;
         found = symbols(elf, Table::Dynsym);
@@ -154,8 +160,8 @@ fn named(elf: &Elf, debug: Option<&Elf>) -> Vec<Claim> {
 }
 
 /// Labels in code, each up to the next or to where a function or its section ends or begins.
-pub(super) fn labels(elf: &Elf, functions: &Functions) -> Vec<FunctionRange> {
-    let mut found = symbols(elf, Table::Symtab);
+pub(super) fn labels(elf: &Elf, debug: Option<&Elf>, functions: &Functions) -> Vec<FunctionRange> {
+    let mut found = kept(elf, debug);
     found.retain(|symbol| symbol.label && !symbol.name.is_empty() && elf.is_code(Svma(symbol.value)));
     found.sort_by(|a, b| (a.value, a.binding, &a.name).cmp(&(b.value, b.binding, &b.name)));
     found.dedup_by_key(|symbol| symbol.value);

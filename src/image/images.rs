@@ -86,7 +86,7 @@ impl Images {
             Listed::Module(id) => Listing::of_module(&self.get(*id).module()?, *self.modules.get(id)?),
             Listed::Kernel => {
                 let kernel = self.images.iter().find(|image| image.kind() == NameKind::Kernel);
-                let build_id = kernel.and_then(|kernel| kernel.build_id.as_deref());
+                let build_id = kernel.and_then(Image::build_id);
                 Listing::of_kernel(&self.search, build_id, self.anchor.as_ref())
             }
         }

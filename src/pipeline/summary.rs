@@ -60,7 +60,7 @@ pub fn instructions(
         Some(InstructionShare {
             event: context.event_name(row.attr),
             image: image.path.clone(),
-            build_id: image.build_id.as_deref().map(hex),
+            build_id: image.build_id().map(hex),
             function: context.names.symbol(at).map_or_else(String::new, |symbol| symbol.name.clone()),
             address: at.svma.0,
             samples: row.fixed_samples,
@@ -260,7 +260,7 @@ pub fn missing(survey: &Survey) -> Vec<MissingImage> {
             let ImageState::Missing(why) = image.state() else { return None };
             Some(MissingImage {
                 path: image.path.clone(),
-                build_id: image.build_id.as_deref().map(hex),
+                build_id: image.build_id().map(hex),
                 samples,
                 reason: why.to_string(),
                 remedy: why.advice().into(),
@@ -287,7 +287,7 @@ fn nameless(survey: &Survey, context: &mut Context<'_>) -> Vec<NamelessImage> {
         .filter(|(_, (unnamed, _))| *unnamed > 0)
         .map(|(id, (samples, of))| {
             let image = survey.images.get(id);
-            let build_id = image.build_id.as_deref().map(hex);
+            let build_id = image.build_id().map(hex);
             let (reason, command) = symbols_missing(image, build_id.as_deref(), survey.images.asks_servers());
             NamelessImage { path: image.path.clone(), build_id, samples, of, reason, command }
         })

@@ -62,15 +62,21 @@ fn a_split_unit_is_found_under_symfs() {
     assert!(inlines(&program, first, symfs));
 }
 
-#[test]
-fn code_of_assemblers_has_the_names_of_its_labels() {
-    let dir = tempfile::tempdir().unwrap();
-    let source = dir.path().join("labels.s");
+/// A program of an assembler, of whose five named instructions one is in a function of a known size.
+fn labelled(dir: &Path) -> PathBuf {
+    let source = dir.join("labels.s");
     let code = ".text\n.globl _start\n_start: nop\nspin: nop\nnop\n.globl last\nlast: ret\n\
                 .type sized,@function\nsized: ret\n.size sized,1\nret\n.data\nword: .quad 1\n";
     fs::write(&source, code).unwrap();
-    let program = dir.path().join("labels");
+    let program = dir.join("labels");
     run("cc", &["-nostdlib", "-static", "-no-pie", "-o", text(&program), text(&source)]);
+    program
+}
+
+#[test]
+fn code_of_assemblers_has_the_names_of_its_labels() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = labelled(dir.path());
     let images = images_with(&program, None, SearchPath::default());
     let mut names = Wholesym::new().unwrap();
     let start = address_of(&program, "_start");
@@ -82,4 +88,24 @@ fn code_of_assemblers_has_the_names_of_its_labels() {
         assert_eq!(name(at).as_deref(), Some(expected), "{at}");
     }
     assert_eq!(name(5), None, "behind what has an end");
+}
+
+#[test]
+fn labels_of_a_stripped_program_are_in_its_debug_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = labelled(dir.path());
+    let start = address_of(&program, "_start");
+    let debug = dir.path().join("labels.debug");
+    run("objcopy", &["--only-keep-debug", text(&program), text(&debug)]);
+    run("strip", &[text(&program)]);
+    run("objcopy", &[&format!("--add-gnu-debuglink={}", text(&debug)), text(&program)]);
+    let labels = || {
+        let images = images_with(&program, None, SearchPath::default());
+        let image = images.get(ImageId(0));
+        let label = |at| image.label_at(Svma(start + at)).and_then(|label| label.name.clone());
+        [0, 1, 2, 3].map(label)
+    };
+    assert_eq!(labels(), ["_start", "spin", "spin", "last"].map(|name| Some(name.into())));
+    fs::remove_file(&debug).unwrap();
+    assert_eq!(labels(), [const { None }; 4]);
 }
