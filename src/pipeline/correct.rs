@@ -56,6 +56,10 @@ pub struct Correction {
     pub trips: BTreeMap<Location, Trips>,
     /// What should be done otherwise when recording.
     pub warnings: Vec<String>,
+    /// Whether anything was solved for how often code runs, which is what solvers are for.
+    pub solved: bool,
+    /// Whether anything depends on how long the skid is.
+    pub slipped: bool,
     /// The skid, if one was needed.
     pub model: Option<report::Model>,
 }
@@ -133,7 +137,10 @@ pub fn correct(
     let settings = Settings { solver: options.solver, skid: options.skid, seed: options.seed, known };
     let solved = crate::solve::solve(&program, &evidence, &settings, progress);
     watch(&program, &solved);
-    if !solved.answers.is_empty() && active.iter().any(|&e| kinds[e].class != Class::Time) {
+    correction.solved = !solved.answers.is_empty() && !evidence.retired.is_empty();
+    let moves_others = !solved.answers.is_empty() && active.iter().any(|&e| kinds[e].class != Class::Time);
+    correction.slipped = correction.solved || moves_others;
+    if moves_others {
         correction.model = Some(verdicts::model(&solved, options, known.cycles.is_some()));
     }
     let moving: Vec<Moving> = active.iter().map(|&event| desk.moving(event)).collect();

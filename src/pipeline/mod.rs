@@ -12,6 +12,7 @@ mod finish;
 mod fit;
 mod fold;
 pub mod ibs;
+mod idle;
 mod input;
 mod intervals;
 mod jitted;

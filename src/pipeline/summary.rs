@@ -6,11 +6,11 @@ use std::path::Path;
 use super::audience::Audience;
 use super::correct::Correction;
 use super::intervals::{fallback, left};
-use super::jitted;
 use super::second::Second;
 use super::survey::Survey;
 use super::tally::{Count, Spot, Tally};
 use super::unverified::unverified;
+use super::{idle, jitted};
 use crate::export::{Context, InstructionRow};
 use crate::image::{Image, ImageId, ImageState, Location, Svma, hex};
 use crate::options::Options;
@@ -121,7 +121,10 @@ fn warnings(
     let mut advice: Vec<String> = deferred.into_iter().chain(stuck).collect();
     advice.extend(correction.warnings.iter().cloned());
     advice.extend(survey.images.complaints());
-    advice.extend(options.correct.then(|| jitted::advice(survey, &options.input)).flatten());
+    if options.correct {
+        advice.extend(jitted::advice(survey, &options.input));
+        advice.extend(idle::advice(options, correction));
+    }
     survey.tolerated().chain(advice.into_iter().map(Warning::advice)).collect()
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::bytes::{EXACT, SAMPLE};
 use crate::fixed::{Fixed, all, case, symfs};
 use crate::recording::{Recording, example};
-use crate::tool::{compile, folder, skidconv};
+use crate::tool::{compile, folder, skidconv, text};
 
 /// Where a word stands in the file header: the attributes' place and length, and that of the data.
 const ATTRS: usize = 24;
@@ -150,6 +150,21 @@ fn what_others_recorded_precisely_is_left_alone() {
         }
     }
     assert!(events >= 6, "{events} precise events");
+}
+
+#[test]
+fn a_solver_is_told_of_where_it_has_nothing_to_solve() {
+    let told = |name, events: u64| {
+        let mut time = Forged::of(name, "nist_fn");
+        (0..2).for_each(|event| time.attr(event, CONFIG, |config| config.min(events)));
+        let (folder, symfs) = (folder(name), symfs());
+        std::fs::write(folder.join("perf.data"), time.bytes).unwrap();
+        let args = ["--solver", "flow", "--skid", "9", "--symfs", text(&symfs), "--no-calibration"];
+        skidconv(&folder, &[&["fix", "perf.data"], &args[..]].concat()).out
+    };
+    let vain = "--solver and --skid have no effect here";
+    assert!(told("time-alone", 0).contains(vain));
+    assert!(!told("time-and-instructions", 1).contains("no effect here"));
 }
 
 #[test]
