@@ -86,6 +86,16 @@ fn its_examples_write_what_they_name() {
 }
 
 #[test]
+fn it_tells_of_every_column_of_the_table() {
+    let input = testdata("perf/lpd-sleep.data");
+    let ran = skidconv(&folder("readme-columns"), &["convert", text(&input), "-q", "--csv", "-"]);
+    let (readme, columns) = (readme(), ran.out.lines().next().unwrap().to_owned());
+    let untold: Vec<&str> =
+        columns.split(',').filter(|column| !readme.contains(&format!("`{column}`"))).collect();
+    assert!(untold.is_empty() && columns.contains("low,high"), "{untold:?}");
+}
+
+#[test]
 fn the_listing_is_what_the_program_makes_of_the_recording() {
     let readme = readme();
     let row = |line: &str| {

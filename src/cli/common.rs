@@ -45,7 +45,8 @@ pub struct Outputs {
     /// The recording to write [fix: INPUT with .fixed before its extension]
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// One row per instruction: counts before and after, interval, verdict ("-" is standard output, as below)
+    /// One row per instruction: counts before and after, interval (from 0 where nothing was solved), verdict ("-" is standard
+    /// output, as below)
     #[arg(long, value_name = "F")]
     csv: Option<PathBuf>,
     /// The rows of --csv as Parquet

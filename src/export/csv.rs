@@ -24,9 +24,10 @@ pub struct InstructionRow {
     pub fixed_samples: u64,
     /// Sum of their periods.
     pub fixed_weight: u64,
-    /// Lower end of the 90 % interval of the weight, ≥ 0.
+    /// Lower end of the 90 % interval of the weight, ≥ 0: 0 where an event was corrected and nothing was found for this place, the
+    /// weight where it was not.
     pub low: f64,
-    /// Upper end.
+    /// Upper end; the weight where the event was not corrected.
     pub high: f64,
     /// What stands behind `fixed_weight`.
     pub verdict: Verdict,

@@ -124,6 +124,18 @@ fn the_table_has_a_row_per_instruction_and_keeps_the_totals() {
 }
 
 #[test]
+fn intervals_in_the_table_are_as_the_readme_has_them() {
+    let near = |bound: f64, weight: u64| (bound - weight as f64).abs() <= 0.1;
+    let unchanged: Vec<Row> = rows("fix").into_iter().filter(|row| row.verdict == "unchanged").collect();
+    assert!(!unchanged.is_empty(), "something is in no code that was solved");
+    assert!(unchanged.iter().all(|row| row.low == 0.0 && row.high > row.fixed_weight as f64));
+    for command in ["convert", "again"] {
+        let twice = |row: Row| near(row.low, row.fixed_weight) && near(row.high, row.fixed_weight);
+        assert!(rows(command).into_iter().all(twice), "{command}: nothing was corrected");
+    }
+}
+
+#[test]
 fn the_table_has_the_events_that_were_asked_for_and_no_others() {
     let folder = folder("one-event");
     let (input, symfs) = (case("branchy"), testdata("cases/symfs"));
