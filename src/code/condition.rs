@@ -1,7 +1,7 @@
 //! When a conditional branch is taken, as a condition on a difference.
 //!
 //! In: the name of the branch. Out: whether it is taken for a difference, and for which of a row of them first. It knows nothing
-//! of overflow: what is compared without a sign is taken to be small.
+//! of overflow, nor whether what is compared has a sign: that the difference is that of the numbers meant, others see to.
 
 /// A loop that runs longer is as good as endless.
 const LONGEST: i64 = 1 << 40;
@@ -36,6 +36,16 @@ impl Condition {
             "ja" => Condition::AtLeast(1),
             _ => return None,
         })
+    }
+
+    /// Whether `mnemonic` asks of numbers without a sign which is the greater.
+    pub fn is_unsigned(mnemonic: &str) -> bool {
+        matches!(mnemonic, "jb" | "jnb" | "jna" | "ja")
+    }
+
+    /// Whether it asks only whether two numbers are the same.
+    pub fn is_equality(self) -> bool {
+        matches!(self, Condition::Zero | Condition::NotZero)
     }
 
     /// The opposite.

@@ -98,6 +98,7 @@ macro_rules! adapter {
                     effect: effect(&mnemonic, &operands, constant),
                     writes: access.writes,
                     word: size_of::<$word>() as u8,
+                    width: width(raw.mem_size().map(|size| size.bytes_size()), &operands),
                     mnemonic,
                 })
             }
@@ -118,6 +119,14 @@ macro_rules! adapter {
                     ("ud0" | "ud1" | "ud2" | "hlt", _) => Flow::Stop,
                     _ => Flow::Next,
                 }
+            }
+
+            fn width(memory: Option<Option<u8>>, operands: &[Operand]) -> u8 {
+                let of = |operand: &Operand| match operand {
+                    Operand::Register { .. } => operand.width(),
+                    _ => None,
+                };
+                memory.unwrap_or_else(|| operands.iter().rev().find_map(of)).unwrap_or(0)
             }
 
             fn immediate(operand: &Operand) -> Option<i64> {

@@ -180,6 +180,7 @@ fn opaque(address: u64) -> Inst {
         reads: Default::default(),
         writes: Default::default(),
         word: 0,
+        width: 0,
         mnemonic: Mnemonic::of("(bad)"),
     }
 }

@@ -33,6 +33,8 @@ pub struct Inst {
     pub writes: Registers,
     /// Bytes that a push or pop in such code moves.
     pub word: u8,
+    /// Bytes of its memory operand; of one without, of the last register it names. 0 where that is not known.
+    pub width: u8,
     /// Mnemonic as the disassembler prints it.
     pub mnemonic: Mnemonic,
 }
@@ -171,7 +173,7 @@ pub enum Effect {
     /// Any other.
     #[default]
     Other,
-    /// `to ← from`, whatever the widths.
+    /// `to ← from`, as much as there is of it.
     Copy {
         /// Written.
         to: Number,

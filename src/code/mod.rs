@@ -36,6 +36,7 @@ mod through;
 mod trips;
 mod values;
 mod vector;
+mod width;
 
 pub use cfg::{Block, BlockIx, Cfg, Edge, EdgeKind, Exit};
 pub use decode::{Bitness, decode, disassemble};

@@ -1,8 +1,8 @@
 //! What registers and slots of the frame hold at one point of a function, as sums of numbers that nobody knows.
 //!
 //! In: instructions, one after the other. Out: for each location a form; two locations with the same form hold the same number.
-//! It does not know widths (nothing is taken to overflow), nor memory other than the frame; what others know of that, calls and
-//! stores through other pointers may change.
+//! Of widths it knows what copies make of constants; no sum is taken to overflow. It does not know memory other than the frame;
+//! what others know of that, calls and stores through other pointers may change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -11,6 +11,7 @@ use super::cfg::BlockIx;
 use super::frame::Frame;
 use super::inst::{Address, Effect, Inst, Kind, Number, Registers};
 use super::linear::Linear;
+use super::width::Width;
 
 /// A form of more terms is a number that nobody knows.
 const MOST_TERMS: usize = 4;
@@ -217,7 +218,9 @@ impl State {
     /// The operand that `inst` writes, and what it then holds.
     fn effect(&self, inst: &Inst) -> (Option<Number>, Option<Form>) {
         match inst.effect {
-            Effect::Copy { to, from } => (Some(to), self.number(inst, from)),
+            Effect::Copy { to, from } => {
+                (Some(to), self.number(inst, from).map(|form| extended(inst, to, form)))
+            }
             Effect::Add { to, from, minus } => {
                 let both = self.number(inst, to).zip(self.number(inst, from));
                 (Some(to), both.map(|(a, b)| a.plus(&b, if minus { -1 } else { 1 })))
@@ -243,4 +246,17 @@ impl State {
             _ => inst.is_call().then(now),
         }
     }
+}
+
+/// What a copy `to` some place makes of a form, if that is a constant: the rest of a register is cleared, or filled with the sign.
+fn extended(inst: &Inst, to: Number, form: Form) -> Form {
+    let Some(value) = form.known() else { return form };
+    let width = Width(inst.width);
+    Form::constant(match (&*inst.mnemonic, to) {
+        ("cdqe", _) => Width(4).signed(value),
+        ("cwde", _) => Width(2).signed(value),
+        ("movsx" | "movsxd", _) => width.signed(value),
+        (_, Number::Register(_)) => width.unsigned(value),
+        _ => value,
+    })
 }

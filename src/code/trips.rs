@@ -13,6 +13,7 @@ use super::induction::Inductions;
 use super::inst::{Effect, Registers};
 use super::loops::{Counted, LoopIx};
 use super::state::Form;
+use super::width::Width;
 
 /// Turns of an outer loop that stand for all of them.
 const SHARES: i64 = 64;
@@ -77,6 +78,10 @@ struct Distance {
     first: Form,
     step: i64,
     leaves: Condition,
+    /// The two that it lies between, as far as what they grow by is known.
+    ends: [Option<(Form, i64)>; 2],
+    width: Width,
+    unsigned: bool,
 }
 
 impl Counter<'_> {
@@ -87,7 +92,7 @@ impl Counter<'_> {
     fn count(&self, exit: Exit) -> Option<Counted> {
         let distance = self.distance(exit)?;
         let passes = match distance.first.known() {
-            Some(first) => distance.passes(first)? as f64,
+            Some(_) => distance.passes(Form::known)? as f64,
             None => self.mean(&distance)?,
         };
         Some(Counted { of: self.ix, exit: exit.block, passes, only: exit.only })
@@ -95,40 +100,48 @@ impl Counter<'_> {
 
     fn distance(&self, Exit { block, decides, taken, .. }: Exit) -> Option<Distance> {
         let Function { cfg, insts, .. } = self.function();
-        let (difference, result) = self.compared(decides)?;
-        let (first, step) = self.inductions.line(self.ix, &difference)?;
-        let leaves = Condition::of(&insts[cfg.blocks[block].end - 1].mnemonic, result)?;
-        Some(Distance { first, step, leaves: if taken { leaves } else { leaves.not() } })
+        let ([left, right], result) = self.compared(decides)?;
+        let (first, step) = self.inductions.line(self.ix, &left.clone().plus(&right, -1))?;
+        let branch = &*insts[cfg.blocks[block].end - 1].mnemonic;
+        let leaves = Condition::of(branch, result)?;
+        Some(Distance {
+            first,
+            step,
+            leaves: if taken { leaves } else { leaves.not() },
+            ends: [left, right].map(|end| self.inductions.line(self.ix, &end)),
+            width: Width(insts[decides].width),
+            unsigned: Condition::is_unsigned(branch),
+        })
     }
 
     /// The mean number of passes over the turns of the loop around it, where it begins at what changes with these.
     fn mean(&self, distance: &Distance) -> Option<f64> {
         let outer = Counter { ix: self.inductions.around(self.ix).parent?, ..*self };
-        let (first, step) = self.inductions.line(outer.ix, &distance.first)?;
-        let first = first.known()?;
         let exits = exits(self.function(), outer.ix);
         let around = outer.distance(exits.first().copied().filter(|exit| exit.only)?)?;
-        let turns = around.passes(around.first.known()?)?;
+        let turns = around.passes(Form::known)?;
         let passes = |share: i64| {
-            let later = step.checked_mul(turns * share / SHARES)?;
-            Some(distance.passes(first.checked_add(later)?)? as f64)
+            let later = |form: &Form| {
+                let (first, step) = self.inductions.line(outer.ix, form)?;
+                first.known()?.checked_add(step.checked_mul(turns * share / SHARES)?)
+            };
+            Some(distance.passes(later)? as f64)
         };
         let sum: f64 = (0..SHARES).map(passes).sum::<Option<f64>>()?;
         Some(sum / SHARES as f64)
     }
 
-    /// What instruction `ix` compares with 0, and whether that is the result of an addition.
-    fn compared(&self, ix: usize) -> Option<(Form, bool)> {
+    /// The two that instruction `ix` compares, and whether that is the result of an addition with 0.
+    fn compared(&self, ix: usize) -> Option<([Form; 2], bool)> {
         let inst = &self.function().insts[ix];
         let mut state = self.inductions.values.before(ix);
         match inst.effect {
             Effect::Compare { left, right } => {
-                let (left, right) = state.number(inst, left).zip(state.number(inst, right))?;
-                Some((left.plus(&right, -1), false))
+                Some(([state.number(inst, left)?, state.number(inst, right)?], false))
             }
             Effect::Add { to, .. } => {
                 state.run(ix, inst);
-                Some((state.number(inst, to)?, true))
+                Some(([state.number(inst, to)?, Form::default()], true))
             }
             _ => None,
         }
@@ -136,9 +149,36 @@ impl Counter<'_> {
 }
 
 impl Distance {
-    /// How often the branch runs if the distance begins with `first`.
-    fn passes(&self, first: i64) -> Option<i64> {
-        Some(self.leaves.first(first, self.step)? + 1)
+    /// How often the branch runs where forms have such values.
+    fn passes(&self, value: impl Fn(&Form) -> Option<i64>) -> Option<i64> {
+        let known =
+            |end: &Option<(Form, i64)>| end.as_ref().and_then(|(form, step)| Some((value(form)?, *step)));
+        let ends = self.ends.each_ref().map(known);
+        let turns = match ends {
+            _ if self.leaves.is_equality() => {
+                let first = self.width.towards_zero(value(&self.first)?, self.step);
+                self.leaves.first(first, self.step)?
+            }
+            [Some(left), Some(right)] => self.between(left, right)?,
+            _ => self.leaves.first(value(&self.first)?, self.step)?,
+        };
+        Some(turns + 1)
+    }
+
+    /// The turns from ends of which both are known, if none leaves the numbers that there are on its way.
+    fn between(&self, left: (i64, i64), right: (i64, i64)) -> Option<i64> {
+        let turns = self.leaves.first(self.meant(left.0).checked_sub(self.meant(right.0))?, self.step)?;
+        let stays = |(first, step): (i64, i64)| {
+            let (first, last) = (self.meant(first), step.checked_mul(turns)?.checked_add(self.meant(first))?);
+            let may_be = |value: i64| self.meant(value) == value && !(self.unsigned && value < 0);
+            (may_be(first) && may_be(last)).then_some(())
+        };
+        stays(left).and(stays(right)).map(|()| turns)
+    }
+
+    /// What is compared of a number.
+    fn meant(&self, value: i64) -> i64 {
+        if self.unsigned { self.width.unsigned(value) } else { self.width.signed(value) }
     }
 }
 
@@ -159,6 +199,38 @@ mod tests {
         let code = [0xb9, 5, 0, 0, 0, 0xff, 0xc9, 0x75, 0xfc, 0xc3];
         assert_eq!(passes(&code), [5.0]);
         assert!(passes(&code[5..]).is_empty(), "an argument may be anything");
+    }
+
+    #[test]
+    fn bounds_beyond_what_has_a_sign_are_as_large_as_they_are() {
+        let frame = |code: &[u8]| passes(&[&[0x55, 0x48, 0x89, 0xe5][..], code, &[0x5d, 0xc3]].concat());
+        // movb $0,-1(%rbp); jmp 2f; 1: addb $1,-1(%rbp); 2: cmpb $199,-1(%rbp); jbe 1b
+        let byte = [0xc6, 0x45, 0xff, 0, 0xeb, 4, 0x80, 0x45, 0xff, 1, 0x80, 0x7d, 0xff, 199, 0x76, 0xf6];
+        assert_eq!(frame(&byte), [201.0]);
+        // movl $4000000000,-4(%rbp); jmp 2f; 1: subl $1000,-4(%rbp); 2: cmpl $100,-4(%rbp); ja 1b
+        let mut down = vec![0xc7, 0x45, 0xfc, 0x00, 0x28, 0x6b, 0xee, 0xeb, 7];
+        down.extend([0x81, 0x6d, 0xfc, 0xe8, 3, 0, 0, 0x83, 0x7d, 0xfc, 100, 0x77, 0xf3]);
+        assert_eq!(frame(&down), [4_000_001.0], "to 0, which is the first that is not above 100");
+        // movq $0,-8(%rbp); jmp 2f; 1: addq $2,-8(%rbp); 2: mov $2999999999,%eax; cmp %rax,-8(%rbp); jle 1b
+        let mut long = vec![0x48, 0xc7, 0x45, 0xf8, 0, 0, 0, 0, 0xeb, 5, 0x48, 0x83, 0x45, 0xf8, 2];
+        long.extend([0xb8, 0xff, 0x5d, 0xd0, 0xb2, 0x48, 0x39, 0x45, 0xf8, 0x7e, 0xf0]);
+        assert_eq!(frame(&long), [1_500_000_001.0]);
+    }
+
+    #[test]
+    fn what_passes_the_end_of_its_numbers_is_not_counted() {
+        // xor %ecx,%ecx; 2: lea -30(%rcx),%eax; inc %ecx; cmp $5,%eax; ja 2; ret: −30 is large
+        assert!(
+            passes(&[0x31, 0xc9, 0x8d, 0x41, 0xe2, 0xff, 0xc1, 0x83, 0xf8, 5, 0x77, 0xf6, 0xc3]).is_empty()
+        );
+        // mov $10,%ecx; 5: dec %ecx; cmp $2000000000,%ecx; jl 5; ret
+        let below = [0xb9, 10, 0, 0, 0, 0xff, 0xc9, 0x81, 0xf9, 0, 0x94, 0x35, 0x77, 0x7c, 0xf6, 0xc3];
+        assert!(passes(&below).is_empty());
+        // mov $-100,%ecx; 5: inc %ecx; cmp $100,%ecx; jl 5; ret
+        assert_eq!(
+            passes(&[0xb9, 0x9c, 0xff, 0xff, 0xff, 0xff, 0xc1, 0x83, 0xf9, 100, 0x7c, 0xf9, 0xc3]),
+            [200.0]
+        );
     }
 
     #[test]

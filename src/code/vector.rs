@@ -27,6 +27,7 @@ pub(super) fn decode(bitness: Bitness, address: u64, bytes: &[u8]) -> Option<Ins
         effect: Effect::Other,
         writes: passed.writes,
         word: if bitness == Bitness::Bits64 { 8 } else { 4 },
+        width: 0,
         mnemonic: Mnemonic::of(coded.name()),
     })
 }
