@@ -100,7 +100,7 @@ impl<'a> Search<'a> {
             }
             let mut inst = self.decode(address);
             inst.noreturn = Callee::of(&inst).is_some_and(|callee| self.source.noreturn(callee));
-            work.extend(next(&inst));
+            work.extend(next(&inst, &self.range));
             if matches!(inst.flow, Flow::IndirectJump { via: None }) {
                 self.open.push(address);
             }
@@ -149,7 +149,7 @@ impl<'a> Search<'a> {
     /// Seen instructions that start a run of code which no known edge enters.
     fn orphans(&mut self, seen: &[u64]) -> Vec<u64> {
         if self.orphans.0 != self.insts.len() {
-            let edges = self.insts.values().flat_map(next);
+            let edges = self.insts.values().flat_map(|inst| next(inst, &self.range));
             let entered: BTreeSet<u64> = edges.chain([self.range.start]).collect();
             let orphans = seen.iter().copied().filter(|a| !entered.contains(a)).collect();
             self.orphans = (self.insts.len(), orphans);
@@ -158,9 +158,14 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Where control goes from an instruction, as far as that stands in it: behind it, and to the target of a jump.
-fn next(inst: &Inst) -> impl Iterator<Item = u64> + use<> {
-    inst.falls_through().then_some(inst.end()).into_iter().chain(inst.jumps_to())
+/// Where control goes from an instruction of the function in `range`, as far as that stands in it: behind it, and to the target of
+/// a jump, or of a call that stays in the function.
+fn next(inst: &Inst, range: &Range<u64>) -> impl Iterator<Item = u64> + use<> {
+    let called = match inst.flow {
+        Flow::Call(to) if returns::inside(to, range) => Some(to),
+        _ => None,
+    };
+    inst.falls_through().then_some(inst.end()).into_iter().chain(inst.jumps_to()).chain(called)
 }
 
 /// Stands where a byte does not decode.

@@ -102,6 +102,11 @@ struct Ways {
     calls: Option<(Callee, Option<u64>)>,
 }
 
+/// Whether a call of `to` stays in the function in `range`, and is none of it.
+pub(super) fn inside(to: u64, range: &Range<u64>) -> bool {
+    range.contains(&to) && to != range.start
+}
+
 /// Where control goes behind `inst` of the function in `range`; `None` where it may return.
 fn ways(inst: &Inst, range: &Range<u64>) -> Option<Ways> {
     let mut ways = Ways::default();
@@ -111,6 +116,8 @@ fn ways(inst: &Inst, range: &Range<u64>) -> Option<Ways> {
     };
     match inst.flow {
         Flow::Jump(to) => jump(to),
+        // what is called there has the return address at hand, and may leave it behind
+        Flow::Call(to) if inside(to, range) => ways.next.extend([to, inst.end()]),
         Flow::Branch(to) => {
             jump(to);
             ways.next.push(inst.end());
@@ -176,6 +183,16 @@ mod tests {
         assert!(returning(&[0x90]));
         assert!(returning(&[0x06]), "no code");
         assert!(returning(&[0xff, 0xe0]), "jmp *%rax");
+    }
+
+    #[test]
+    fn a_call_into_its_own_middle_may_return_from_there() {
+        // 0: call 7; 5: jmp 5; 7: mov %rax,(%rsp); b: ret
+        let thunk = [0xe8, 2, 0, 0, 0, 0xeb, 0xfe, 0x48, 0x89, 0x04, 0x24, 0xc3];
+        assert!(returning(&thunk));
+        let f = explore(&Aborts(Bytes(0, thunk.to_vec())), 0..12, &[]);
+        assert_eq!(f.insts.iter().map(|inst| inst.address).collect::<Vec<_>>(), [0, 5, 7, 11]);
+        assert!(!returning(&[0xe8, 0xfb, 0xff, 0xff, 0xff, 0xeb, 0xfe]), "call 0, which is itself");
     }
 
     #[test]
