@@ -15,6 +15,8 @@ use super::width::Width;
 
 /// A form of more terms is a number that nobody knows.
 const MOST_TERMS: usize = 4;
+/// Bytes that a store writes, where that is not known.
+const LARGEST_STORE: i64 = 64;
 /// General registers.
 const REGISTERS: usize = 16;
 const STACK: u8 = Registers::STACK_POINTER;
@@ -178,6 +180,7 @@ impl State {
         let (to, value) = self.effect(inst);
         let target = to.and_then(|to| self.location(inst, to));
         let stack = self.stack_behind(inst);
+        let stored = inst.memory.filter(|_| inst.stores).and_then(|memory| self.address(memory));
         let changes = |&r: &u8| !inst.changes().and(Registers::general(r)).is_empty();
         for register in (0..REGISTERS as u8).filter(changes).map(Location::Register) {
             self.put(register, Form::of(Unknown::Made(ix, register)));
@@ -189,12 +192,26 @@ impl State {
             let value = value.filter(|form| form.terms.len() <= MOST_TERMS);
             self.put(target, value.unwrap_or_else(|| Form::of(Unknown::Made(ix, target))));
         }
+        let overwritten = stored.map(|pointer| self.overwritten(&pointer, inst.width)).unwrap_or_default();
         let elsewhere = inst.stores && inst.memory.is_some() && target.is_none();
-        if inst.is_call() || elsewhere || inst.kind == Kind::String {
-            let given: Vec<Location> =
-                self.slots.keys().copied().filter(|&slot| self.frame.is_given(slot)).collect();
-            given.into_iter().for_each(|slot| self.put(slot, Form::of(Unknown::Made(ix, slot))));
-        }
+        let anywhere = inst.is_call() || elsewhere || inst.kind == Kind::String;
+        let given = self.slots.keys().copied().filter(|&slot| anywhere && self.frame.is_given(slot));
+        let changed: Vec<Location> = given.chain(overwritten).filter(|&slot| Some(slot) != target).collect();
+        changed.into_iter().for_each(|slot| self.put(slot, Form::of(Unknown::Made(ix, slot))));
+    }
+
+    /// Slots that begin in what a store through `pointer` writes, which is an element of an array if it has an index.
+    fn overwritten(&self, pointer: &Form, width: u8) -> Vec<Location> {
+        let size = if width == 0 { LARGEST_STORE } else { i64::from(width) };
+        let size = if self.slot(pointer).is_some() { size } else { i64::MAX };
+        let of_frame = pointer.terms.iter().filter_map(|&(unknown, times)| match unknown {
+            Unknown::Given(Location::Register(STACK)) if times == 1 => Some(None),
+            Unknown::Made(inst, Location::Register(STACK)) if times == 1 => Some(Some(inst)),
+            _ => None,
+        });
+        let at = pointer.constant;
+        let within = |base| Location::Slot(base, at)..Location::Slot(base, at.saturating_add(size));
+        of_frame.flat_map(|base| self.slots.range(within(base))).map(|(&slot, _)| slot).collect()
     }
 
     /// Slots whose address `inst` puts into a register, behind it.

@@ -268,6 +268,20 @@ mod tests {
     }
 
     #[test]
+    fn a_bound_that_a_wider_store_or_one_with_an_index_may_change_counts_nothing() {
+        // sub $40,%rsp; movl $16,12(%rsp); …; xor %eax,%eax; 1: inc %eax; cmp 12(%rsp),%eax; jne 1b; add $40,%rsp; ret
+        let begin = [0x48, 0x83, 0xec, 40, 0xc7, 0x44, 0x24, 12, 16, 0, 0, 0];
+        let rest = [0x31, 0xc0, 0xff, 0xc0, 0x3b, 0x44, 0x24, 12, 0x75, 0xf8, 0x48, 0x83, 0xc4, 40, 0xc3];
+        let with = |store: &[u8]| passes(&[&begin[..], store, &rest].concat());
+        assert!(with(&[0x48, 0x89, 0x4c, 0x24, 8]).is_empty(), "mov %rcx,8(%rsp)");
+        assert!(with(&[0x0f, 0x29, 0x04, 0x24]).is_empty(), "movaps %xmm0,(%rsp)");
+        assert!(with(&[0x89, 0x54, 0xbc, 4]).is_empty(), "mov %edx,4(%rsp,%rdi,4)");
+        assert_eq!(with(&[0x89, 0x4c, 0x24, 8]), [16.0], "mov %ecx,8(%rsp)");
+        assert_eq!(with(&[0x48, 0x89, 0x4c, 0x24, 16]), [16.0], "mov %rcx,16(%rsp)");
+        assert_eq!(with(&[0x89, 0x54, 0xbc, 16]), [16.0], "mov %edx,16(%rsp,%rdi,4)");
+    }
+
+    #[test]
     fn a_loop_that_begins_where_the_outer_one_has_come_counts_in_the_mean() {
         // 0: xor %eax,%eax; 2: mov %eax,%edx; 4: inc %edx; 6: cmp $10,%edx; jl 4; inc %eax; cmp $10,%eax; jne 2; ret
         let code = [
