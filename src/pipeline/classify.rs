@@ -130,6 +130,10 @@ fn hardware(config: u64) -> Kind {
 /// `PERF_COUNT_HW_CACHE_*`: which cache, which operation, access or miss.
 fn cache(config: u64) -> Kind {
     let (level, operation, missed) = (config & 0xff, config >> 8 & 0xff, config >> 16 & 0xff == 1);
+    if level == 5 && !missed {
+        // `branch-loads`, by which Intel's processors and AMD's count all branches
+        return kind(Class::Retirement, Counts::Transfers, RETIRED);
+    }
     let causes = match (level, operation) {
         (1 | 4, _) => Counts::Instructions,
         (5, _) => Counts::Predicted,
@@ -144,27 +148,38 @@ fn cache(config: u64) -> Kind {
     }
 }
 
+/// What says that an event counts some branches only.
+const SOME_BRANCHES: [&str; 6] = ["taken", "near", "far", "cond", "indirect", "call"];
+
 /// Events of a processor's own list are known by their names only.
 fn by_name(name: &str) -> Kind {
     let name = name.to_ascii_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|p| name.contains(p));
     let memory = if has(&["store"]) { Counts::Stores } else { Counts::Loads };
+    let missed = if has(&["icache", "l1i", "itlb"]) { Counts::Instructions } else { memory };
     if has(&["arm_spe"]) {
         kind(Class::Exact, Counts::Instructions, "the processor notes the address itself")
     } else if has(&["br_misp", "branch-misses", "mispredict"]) {
         kind(Class::Occurrence, Counts::Predicted, MISSED)
     } else if has(&["miss", "fill", "replay"]) {
         let span = if has(&["tlb"]) { PAGE } else { LINE };
-        Kind { span, ..kind(Class::Occurrence, memory, MISSED) }
+        Kind { span, ..kind(Class::Occurrence, missed, MISSED) }
     } else if has(&["cycles", "clk_unhalted", "cpu_clk"]) && !has(&["stall"]) {
         kind(Class::Time, Counts::Instructions, TIME)
-    } else if has(&["inst_retired", "instructions", "ret_inst", "ex_ret_instr"]) {
-        kind(Class::Retirement, Counts::Instructions, RETIRED)
-    } else if has(&["br_inst", "branches", "branch-instructions"]) {
+    } else if has(&["br_inst", "branches", "branch-instructions"]) && !has(&SOME_BRANCHES) {
         kind(Class::Retirement, Counts::Transfers, RETIRED)
+    } else if has(&["mem_inst_retired.all_loads", "mem_inst_retired.all_stores", "mem_uops_retired.all_"]) {
+        kind(Class::Retirement, memory, RETIRED)
+    } else if has(&["instructions", "ret_inst", "ex_ret_instr"]) || counts_all(&name) {
+        kind(Class::Retirement, Counts::Instructions, RETIRED)
     } else {
         kind(Class::Unknown, Counts::Instructions, "an event of unknown kind: nothing is assumed of it")
     }
+}
+
+/// Whether an event is `inst_retired`, and not one of some instructions (`fp_arith_inst_retired`).
+fn counts_all(name: &str) -> bool {
+    name.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|part| part == "inst_retired")
 }
 
 #[cfg(test)]
@@ -190,6 +205,36 @@ mod tests {
         assert_eq!(of(1, 2, 0, 9, 0), Class::Synchronous, "page-faults");
         assert_eq!(of(3, 0x10000, 0, 9, 0), Class::Occurrence, "L1-dcache-load-misses");
         assert_eq!(of(2, 77, 0, 9, 0), Class::Synchronous, "a tracepoint");
+    }
+
+    #[test]
+    fn events_of_a_processors_list_are_what_their_names_say() {
+        let of = |name: &str| {
+            let Kind { class, causes, .. } = by_name(name);
+            (class, causes)
+        };
+        let retired = |causes| (Class::Retirement, causes);
+        for all in
+            ["inst_retired.any:u", "cpu/instructions/", "cpu_core/inst_retired.prec_dist/p", "ex_ret_instr"]
+        {
+            assert_eq!(of(all), retired(Counts::Instructions), "{all}");
+        }
+        for branches in
+            ["br_inst_retired.all_branches", "cpu/branch-instructions/", "BR_INST_RETIRED.ALL_BRANCHES"]
+        {
+            assert_eq!(of(branches), retired(Counts::Transfers), "{branches}");
+        }
+        assert_eq!(of("mem_inst_retired.all_loads"), retired(Counts::Loads));
+        assert_eq!(of("mem_inst_retired.all_stores"), retired(Counts::Stores));
+        for some in
+            ["br_inst_retired.near_taken:u", "fp_arith_inst_retired.scalar_double", "mem_inst_retired.any"]
+        {
+            assert_eq!(of(some).0, Class::Unknown, "{some}");
+        }
+        assert_eq!(of("frontend_retired.l1i_miss"), (Class::Occurrence, Counts::Instructions));
+        assert_eq!(of("mem_load_retired.l3_miss"), (Class::Occurrence, Counts::Loads));
+        let Kind { class, causes, .. } = cache(5);
+        assert_eq!((class, causes), retired(Counts::Transfers), "branch-loads");
     }
 
     #[test]
