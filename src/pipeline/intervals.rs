@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::classify::Kind;
 use super::correct::{Correction, Desk};
 use super::decoding::at;
 use super::tally::Count;
@@ -23,15 +24,18 @@ impl Desk<'_> {
         placed: &[(f64, f64)],
         correction: &mut Correction,
     ) {
-        let class = self.kinds[event.0 as usize].class;
+        let Kind { class, causes, .. } = self.kinds[event.0 as usize];
         let retired = class == Class::Retirement;
         let verdict = if class == Class::Time { Verdict::Waited } else { answer.solver.verdict() };
-        let executed: f64 = answer.model.region.nodes.iter().map(|n| answer.rates.blocks[n.block]).sum();
+        let nodes = &answer.model.region.nodes;
+        let counted = nodes.iter().filter(|n| causes.includes(n));
+        let executed: f64 = counted.map(|n| answer.rates.blocks[n.block]).sum();
         let total: f64 = placed.iter().map(|p| p.0).sum();
         let scale = total / executed.max(f64::MIN_POSITIVE);
         for (node, &(weight, samples)) in placed.iter().enumerate() {
-            let block = answer.model.region.nodes[node].block;
+            let block = nodes[node].block;
             let (low, high) = match retired {
+                true if !causes.includes(&nodes[node]) => (0.0, 0.0),
                 true => (answer.low[block] * scale, answer.high[block] * scale),
                 false if samples > 0.0 => counting(samples, weight / samples),
                 false => (0.0, 0.0),
@@ -50,10 +54,12 @@ impl Desk<'_> {
     /// Intervals of whole functions: from the draws of the posterior, for blocks of a function rise and fall together, and of
     /// counting their samples. No function runs more than all that is solved with it.
     fn note_functions(&self, event: AttrIx, answer: &Answer, scale: f64, correction: &mut Correction) {
+        let (region, causes) = (&answer.model.region, self.kinds[event.0 as usize].causes);
         let summed = |rates: &Rates| {
             let mut sums: BTreeMap<FunctionIx, f64> = BTreeMap::new();
-            for (block, runs) in answer.model.region.blocks.iter().zip(&rates.blocks) {
-                *sums.entry(block.function).or_default() += block.nodes.len() as f64 * runs * scale;
+            for (block, runs) in region.blocks.iter().zip(&rates.blocks) {
+                let counted = region.nodes[block.nodes.clone()].iter().filter(|n| causes.includes(n)).count();
+                *sums.entry(block.function).or_default() += counted as f64 * runs * scale;
             }
             sums
         };
