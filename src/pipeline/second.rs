@@ -140,9 +140,14 @@ impl<'a> Second<'a> {
         to: Location,
         route: &Route,
     ) -> Option<Patch> {
-        let address = |place| {
-            let at = when(record, sample);
-            self.survey.images.address_in(&self.survey.spaces, sample.mode, sample.pid, at, place)
+        let (at, Survey { images, spaces, .. }) = (when(record, sample), self.survey);
+        let address = |place: Location| {
+            // the same mapping, if the file is mapped more than once
+            let near = sample.ip.wrapping_add(place.svma.0.wrapping_sub(from.svma.0));
+            let mapped = spaces.resolve(sample.mode, sample.pid, at, near);
+            let shown = mapped.and_then(|mapped| images.location(&mapped)) == Some(place);
+            let elsewhere = || images.address_in(spaces, sample.mode, sample.pid, at, place);
+            if shown { Some(near) } else { elsewhere() }
         };
         let ip = if from == to { sample.ip } else { address(to)? };
         let mut patch = Patch { ip, exact: true, ..Patch::default() };

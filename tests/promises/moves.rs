@@ -192,3 +192,59 @@ fn samples_of_one_loop_do_not_move_into_one_that_runs_later() {
     assert!(ips.contains(&early) && ips.contains(&late), "the slow instructions have samples: {ips:x?}");
     assert_eq!(PerfFile::open(&fixed.after).unwrap().attrs().len(), 1);
 }
+
+/// Samples of the first loop of [`PHASES`], the event that they count as, and what is done with them.
+fn fix_early(name: &str, config: u8, copies: &[u64], args: &[&str]) -> (Fixed, u64) {
+    let folder = folder(name);
+    let program = compile(&folder, "phases", PHASES, &["-nostdlib", "-static", "-no-pie"]);
+    let early = address(&program, "early");
+    let mut recording = Recording { events: vec![vec![5]], ..Recording::default() };
+    for copy in copies {
+        recording.records.push(recording.mmap(&program, (early & !0xfff) + copy, 0x1000, 0x1000));
+    }
+    for n in 0..3000 {
+        let offset = [3, 3, 3, 6, 8, 0][n as usize % 6];
+        let at = early + offset + copies[n as usize % copies.len()];
+        recording.records.push(recording.sample(5, at, 1000 + n, &[USER, at]));
+    }
+    let data = folder.join("early.data");
+    let mut bytes = recording.file();
+    let attr = u64::from_le_bytes(bytes[24..32].try_into().unwrap()) as usize;
+    bytes[attr + 8] = config;
+    std::fs::write(&data, bytes).unwrap();
+    (Fixed::new(name, &folder, &data, None, args), early)
+}
+
+#[test]
+fn samples_stay_in_their_mapping_of_a_file_that_is_mapped_twice() {
+    let (fixed, early) = fix_early("mapped-twice", 1, &[0, 0x10_0000], &[]);
+    let mut moved = 0;
+    for (before, after) in fixed.samples() {
+        let copy = |ip: u64| ip >= early + 0x8_0000;
+        assert_eq!(copy(before.ip), copy(after.ip), "{:#x} moved to {:#x}", before.ip, after.ip);
+        moved += u64::from(before.ip != after.ip);
+    }
+    assert!(moved > 1000, "{moved} moved");
+}
+
+#[test]
+fn where_branches_are_counted_nothing_else_has_any() {
+    let csv = folder("branches-counted").join("table.csv");
+    let (fixed, early) = fix_early("branches-counted", 4, &[0], &["--csv", text(&csv)]);
+    let jump = early + 10;
+    let there = fixed.samples().iter().filter(|(_, after)| after.ip == jump).count();
+    assert!(there > 2900, "{there} of 3000 stand on the jump");
+    let table = std::fs::read_to_string(csv).unwrap();
+    let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let names = lines.next().unwrap();
+    let column = |name| names.iter().position(|n| *n == name).unwrap();
+    let [address, weight, low, high] = ["address", "fixed_weight", "low", "high"].map(column);
+    let number = |text: &str| text.parse::<f64>().unwrap();
+    for row in lines {
+        let [weight, low, high] = [weight, low, high].map(|column| number(row[column]));
+        match row[address] == format!("{jump:#x}") {
+            true => assert!(low > 0.5 * weight, "{row:?}"),
+            false => assert!(high <= weight, "{row:?}"),
+        }
+    }
+}
