@@ -44,9 +44,11 @@ pub fn stays(model: &Model, found: &Rates, before: &Rates) -> Result<(), String>
 /// How far executions are from the first event's samples: the energy of their square roots.
 fn distance(model: &Model, rates: &Rates) -> f64 {
     let event = model.counted();
+    // its weights may be in a unit of their own
+    let scale = event.total() / model.total().max(f64::MIN_POSITIVE);
     let runs = model.region.blocks.iter().zip(&rates.blocks);
     let off = |((block, runs), seen): ((&Block, &f64), f64)| {
-        let expected = runs * block.nodes.len() as f64 / event.period;
+        let expected = runs * block.nodes.len() as f64 * scale;
         2.0 * ((expected + 0.375).sqrt() - (seen + 0.375).sqrt())
     };
     value(&runs.zip(event.of_blocks(&model.region)).map(off).collect::<Vec<f64>>())
@@ -67,5 +69,17 @@ mod tests {
         assert!(stays(&model, &rates(1.0), &rates(1.0)).is_ok());
         assert!(stays(&model, &rates(0.0), &rates(1.0)).is_ok(), "nearer than before");
         assert!(stays(&model, &rates(2.0), &rates(1.0)).is_err());
+    }
+
+    #[test]
+    fn it_is_whatever_the_unit_of_what_is_counted() {
+        let reporting = Reporting { late: true, ..Reporting::default() };
+        let mut model = skipping([1e4, 5e3, 5e3, 1e4, 1e4, 0.0], false, reporting);
+        let mut exact = model.events[0].clone();
+        exact.exact = true;
+        exact.weight.iter_mut().for_each(|weight| *weight *= 0.27);
+        model.events.push(exact);
+        let rates = |around: f64| model.rates(&[around, 7.0]).expect("a flow");
+        assert!(stays(&model, &rates(0.3), &rates(0.0)).is_err());
     }
 }
