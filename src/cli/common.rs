@@ -176,8 +176,8 @@ pub fn calibrations() -> Option<PathBuf> {
 
 fn cycles(text: &str) -> Result<f64, String> {
     match text.parse() {
-        Ok(cycles) if (0.0..=1e6).contains(&cycles) => Ok(cycles),
-        _ => Err("give cycles from 0 to 1000000".into()),
+        Ok(cycles) if (0.0..=1000.0).contains(&cycles) => Ok(cycles),
+        _ => Err("give cycles from 0 to 1000".into()),
     }
 }
 

@@ -19,6 +19,8 @@ use crate::skid::likelihood::Prediction;
 const TICK: f64 = 1.0;
 /// Longest skid that is told from longer ones, cycles: by then a processor has gone round most loops often.
 const LONGEST: f64 = 160.0;
+/// A skid that is given has next to nothing beyond so many times its median.
+const TWICE: f64 = 2.0;
 /// Medians tried, cycles, and the step from one to the next.
 const MEDIANS: std::ops::Range<f64> = 3.0..120.0;
 const MEDIAN_STEP: f64 = 1.15;
@@ -58,9 +60,9 @@ pub fn pool(
     trust: Trust,
     progress: &dyn Progress,
 ) -> (Skid, Vec<Vec<f64>>) {
-    let mut skid = Skid::broad(TICK, LONGEST);
+    let mut skid = Skid::broad(TICK, LONGEST.max(TWICE * given.unwrap_or(0.0)));
     let around = measured.map_or(TYPICAL, |spread| Spread { deviation: MEASURED, ..spread });
-    let one = |cycles| vec![shape(&skid, cycles, WIDTHS[0], around)];
+    let one = |cycles: f64| vec![shape(&skid, cycles.max(0.5 * TICK), WIDTHS[0], around)];
     let shapes = given.map_or_else(|| all(&skid, around), one);
     let held = Trust { prior: HELD, ..trust };
     let mut near: Vec<Vec<f64>> = groups.iter().map(|g| g.start().to_vec()).collect();
@@ -158,4 +160,20 @@ fn shape(skid: &Skid, median: f64, width: f64, around: Spread) -> Shape {
     let sum: f64 = weights.iter().sum();
     weights.iter_mut().for_each(|w| *w /= sum.max(f64::MIN_POSITIVE));
     Shape { weights, energy: 0.5 * from_typical * from_typical }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::progress::Silent;
+
+    #[test]
+    fn a_skid_is_what_is_given() {
+        let trust = Trust { dispersion: 1.0, error: 0.0, spread: 1.0, prior: 1.0 };
+        for cycles in [0.0, 12.0, 150.0, 400.0, 1000.0] {
+            let (skid, _) = pool(&[], Some(cycles), None, trust, &Silent);
+            let mean = skid.mean();
+            assert!((mean - cycles).abs() < 0.06 * cycles + 1.0, "{cycles}: {mean}");
+        }
+    }
 }
