@@ -149,6 +149,10 @@ macro_rules! adapter {
                 }
             }
 
+            fn is_narrow(operand: &Operand) -> bool {
+                matches!(operand, Operand::Register { reg } if reg.width() < 4)
+            }
+
             fn general(reg: RegSpec) -> Option<u8> {
                 let name = reg.name();
                 let vector = name.contains("mm") || name.starts_with("st") || name.starts_with('k');
@@ -212,6 +216,12 @@ macro_rules! adapter {
                 let from = operands.get(1).and_then(number);
                 let factor = operands.get(2).and_then(immediate);
                 match (mnemonic, to, from) {
+                    ("cmp", Some(left), Some(right)) => Effect::Compare { left, right },
+                    ("test", Some(left @ Number::Register(_)), Some(right)) if left == right => {
+                        Effect::Compare { left, right: Number::Constant(0) }
+                    }
+                    // the rest of the register stays
+                    _ if operands.first().is_some_and(is_narrow) => Effect::Other,
                     ("cdqe" | "cwde", ..) => {
                         Effect::Copy { to: Number::Register(0), from: Number::Register(0) }
                     }
@@ -233,10 +243,6 @@ macro_rules! adapter {
                     ("lea", Some(Number::Register(to)), _) => Effect::Lea { to },
                     ("xor", Some(to @ Number::Register(_)), Some(from)) if to == from => {
                         Effect::Copy { to, from: Number::Constant(0) }
-                    }
-                    ("cmp", Some(left), Some(right)) => Effect::Compare { left, right },
-                    ("test", Some(left @ Number::Register(_)), Some(right)) if left == right => {
-                        Effect::Compare { left, right: Number::Constant(0) }
                     }
                     _ => Effect::Other,
                 }

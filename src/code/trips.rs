@@ -234,6 +234,15 @@ mod tests {
     }
 
     #[test]
+    fn a_part_of_a_register_is_not_all_of_it() {
+        // 0: mov %edi,%eax; 2: mov $5,%al; 4: dec %eax; jne 4; ret
+        assert!(passes(&[0x89, 0xf8, 0xb0, 5, 0xff, 0xc8, 0x75, 0xfc, 0xc3]).is_empty());
+        // 0: mov $300,%eax; movzbl %al,%ecx; 8: dec %ecx; jne 8; ret
+        let low = [0xb8, 0x2c, 1, 0, 0, 0x0f, 0xb6, 0xc8, 0xff, 0xc9, 0x75, 0xfc, 0xc3];
+        assert_eq!(passes(&low), [44.0]);
+    }
+
+    #[test]
     fn a_pointer_that_is_given_and_its_end_say_how_often() {
         // 0: lea 0x40(%rdi),%rdx; 4: add $8,%rdi; cmp %rdx,%rdi; jne 4; ret
         let code = [0x48, 0x8d, 0x57, 0x40, 0x48, 0x83, 0xc7, 8, 0x48, 0x39, 0xd7, 0x75, 0xf7, 0xc3];

@@ -162,6 +162,14 @@ fn the_second_byte_of_a_register_is_no_copy_of_it() {
 }
 
 #[test]
+fn what_writes_a_part_of_a_register_makes_no_number_of_it() {
+    assert_eq!(long(&[0x30, 0xc9]).effect, Effect::Other, "xor %cl,%cl");
+    assert_eq!(long(&[0x66, 0xff, 0xc0]).effect, Effect::Other, "inc %ax");
+    let compared = Effect::Compare { left: Number::Register(0), right: Number::Constant(5) };
+    assert_eq!(long(&[0x3c, 5]).effect, compared, "cmp $5,%al");
+}
+
+#[test]
 fn slow_instructions_are_no_quick_ones() {
     assert_eq!(long(&[0xf3, 0x90]).kind, Kind::System, "pause");
     assert_eq!(long(&[0x90]).kind, Kind::Nop, "nop");
