@@ -59,6 +59,7 @@ macro_rules! adapter {
                 if raw.behavior().visit_accesses(&mut access).is_err() {
                     access.complete(&operands, end, implicit::complex(&mnemonic));
                 }
+                access.loads &= !mnemonic.starts_with("prefetch");
                 if let Some((loads, stores)) = implicit::string(&mnemonic) {
                     (access.loads, access.stores) = (loads, stores);
                     if raw.prefixes.rep_any() {

@@ -170,6 +170,15 @@ fn what_writes_a_part_of_a_register_makes_no_number_of_it() {
 }
 
 #[test]
+fn a_prefetch_waits_for_nothing() {
+    for prefetch in
+        [[0x0f, 0x18, 0x07], [0x0f, 0x18, 0x0f], [0x0f, 0x18, 0x17], [0x0f, 0x0d, 0x0f]].map(|b| long(&b))
+    {
+        assert!(!prefetch.loads && !prefetch.stores && prefetch.memory.is_some(), "{}", &*prefetch.mnemonic);
+    }
+}
+
+#[test]
 fn slow_instructions_are_no_quick_ones() {
     assert_eq!(long(&[0xf3, 0x90]).kind, Kind::System, "pause");
     assert_eq!(long(&[0x90]).kind, Kind::Nop, "nop");
