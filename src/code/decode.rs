@@ -80,6 +80,9 @@ macro_rules! adapter {
                     [0xcc, ..] => Flow::Stop,
                     _ => flow(&mnemonic, raw.opcode().is_jcc(), &operands, end),
                 };
+                let elsewhere = raw.prefixes.fs() || raw.prefixes.gs();
+                let flow = if elsewhere { flow.through_nothing_known() } else { flow };
+                let memory = operands.iter().find_map(|o| memory_operand(o, end));
                 // an exchange with memory locks without being told to
                 let locked = raw.prefixes.lock() || &*mnemonic == "xchg" && access.stores;
                 let kind = kind_of(&mnemonic, locked, raw.prefixes.rep_any());
@@ -95,7 +98,7 @@ macro_rules! adapter {
                     fuses: fuses(&mnemonic, &operands) && !compares_constant(&operands, constant),
                     fuses_constant: fuses(&mnemonic, &operands) && compares_constant(&operands, constant),
                     reads: access.reads,
-                    memory: operands.iter().find_map(|o| memory_operand(o, end)),
+                    memory: memory.map(|a| Address { opaque: a.opaque || elsewhere, ..a }),
                     effect: effect(&mnemonic, &operands, constant),
                     writes: access.writes,
                     word: size_of::<$word>() as u8,

@@ -239,6 +239,17 @@ pub enum Flow {
     Stop,
 }
 
+impl Flow {
+    /// Where the cell that it goes through is not known.
+    pub(super) fn through_nothing_known(self) -> Flow {
+        match self {
+            Flow::IndirectJump { .. } => Flow::IndirectJump { via: None },
+            Flow::IndirectCall { .. } => Flow::IndirectCall { via: None },
+            flow => flow,
+        }
+    }
+}
+
 /// What an instruction asks of the processor. Each kind has a typical latency in [`Kind::latency`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]

@@ -179,6 +179,16 @@ fn a_prefetch_waits_for_nothing() {
 }
 
 #[test]
+fn what_lies_in_a_segment_has_no_address_that_is_known() {
+    let canary = long(&[0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0, 0, 0]); // mov %fs:0x28,%rax
+    assert_eq!(canary.memory.map(|m| (m.opaque, m.fixed())), Some((true, None)));
+    assert!(canary.loads && canary.reads.is_empty());
+    let call = long(&[0x65, 0xff, 0x14, 0x25, 0x10, 0, 0, 0]); // call *%gs:0x10
+    assert_eq!(call.flow, Flow::IndirectCall { via: None });
+    assert_eq!(long(&[0x65, 0x8b, 0x04, 0x90]).reads, Registers(0b101), "mov %gs:(%rax,%rdx,4),%eax");
+}
+
+#[test]
 fn slow_instructions_are_no_quick_ones() {
     assert_eq!(long(&[0xf3, 0x90]).kind, Kind::System, "pause");
     assert_eq!(long(&[0x90]).kind, Kind::Nop, "nop");
