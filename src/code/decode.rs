@@ -255,7 +255,8 @@ macro_rules! adapter {
             /// The address of a memory operand that has no registers but the instruction pointer.
             fn absolute(operand: &Operand, end: u64) -> Option<u64> {
                 match *operand {
-                    Operand::AbsoluteU32 { addr } => Some(u64::from(addr)),
+                    // as wide as a word, with its sign
+                    Operand::AbsoluteU32 { addr } => Some((addr as i32 as $word).into()),
                     Operand::Disp { base, disp } if base.name() == "rip" => Some(end.wrapping_add(disp as i64 as u64)),
                     Operand::MemDeref { base } if base.name() == "rip" => Some(end),
                     _ => None,

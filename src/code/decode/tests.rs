@@ -189,6 +189,14 @@ fn what_lies_in_a_segment_has_no_address_that_is_known() {
 }
 
 #[test]
+fn an_address_in_the_upper_half_stands_in_four_bytes() {
+    let call = [0xff, 0x14, 0x25, 0xd8, 0xa1, 0xc3, 0x82]; // call *0xffffffff82c3a1d8
+    assert_eq!(long(&call).flow, Flow::IndirectCall { via: Some(0xffff_ffff_82c3_a1d8) });
+    let short = decode(Bitness::Bits32, 0, &[0xff, 0x15, 0xd8, 0xa1, 0xc3, 0x82]).expect("decodes");
+    assert_eq!(short.flow, Flow::IndirectCall { via: Some(0x82c3_a1d8) });
+}
+
+#[test]
 fn slow_instructions_are_no_quick_ones() {
     assert_eq!(long(&[0xf3, 0x90]).kind, Kind::System, "pause");
     assert_eq!(long(&[0x90]).kind, Kind::Nop, "nop");
