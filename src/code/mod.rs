@@ -47,6 +47,7 @@ pub use inst::{Address, Effect, Flow, Inst, Kind, Number, Registers};
 pub use link::{Linker, Seen, Slot, Taken, Told};
 pub use loops::{Counted, Loop, LoopIx, Loops};
 pub use mnemonic::Mnemonic;
+pub(crate) use program::MOST_INSIDE;
 pub(crate) use program::closure;
 pub use program::{CallSite, FunctionIx, Place, Program, Target};
 pub use references::References;

@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::function::Function;
 
+/// Functions with code of their own that may lie inside of another.
+pub(crate) const MOST_INSIDE: usize = 64;
+
 /// Index into [`Program::functions`].
 pub type FunctionIx = usize;
 
@@ -73,18 +76,21 @@ impl Program {
         self.entries.get(&place).copied()
     }
 
-    /// The function whose range holds `place`, and the index of the instruction that starts there.
+    /// The innermost function whose range holds `place` and that has an instruction there, and that instruction's index.
     pub fn find(&self, place: Place) -> Option<(FunctionIx, usize)> {
-        let from = Place { space: place.space, address: 0 };
-        let (_, &ix) = self.entries.range(from..=place).next_back()?;
-        Some((ix, self.functions[ix].1.at(place.address)?))
+        self.holding(place).find_map(|ix| Some((ix, self.functions[ix].1.at(place.address)?)))
     }
 
-    /// The function whose range holds `place`.
+    /// The innermost function whose range holds `place`.
     pub fn around(&self, place: Place) -> Option<FunctionIx> {
+        self.holding(place).next()
+    }
+
+    /// The functions whose ranges hold `place`, the last to start first.
+    fn holding(&self, place: Place) -> impl Iterator<Item = FunctionIx> {
         let from = Place { space: place.space, address: 0 };
-        let (_, &ix) = self.entries.range(from..=place).next_back()?;
-        self.functions[ix].1.range.contains(&place.address).then_some(ix)
+        let before = self.entries.range(from..=place).rev().take(MOST_INSIDE).map(|(_, &ix)| ix);
+        before.filter(move |&ix| self.functions[ix].1.range.contains(&place.address))
     }
 
     /// The call whose return address is `back`.
@@ -166,4 +172,25 @@ pub(crate) fn closure<I: Iterator<Item = usize>>(
         work.extend(next(f).filter(|&to| found.insert(to)));
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::testing::{Bytes, NoStubs};
+    use crate::code::{Told, explore};
+
+    #[test]
+    fn behind_a_function_inside_of_another_is_that_again() {
+        // 0: nop; 1: nop; 2: nop; 3: ret — of these 1 has a name of its own
+        let code = Bytes(0, vec![0x90, 0x90, 0x90, 0xc3]);
+        let functions = [0..4, 1..2].map(|range| (0, explore(&code, range, &[])));
+        let program = Program::link(functions.into(), &NoStubs, &Told::default());
+        let found = |address| program.find(Place { space: 0, address });
+        assert_eq!(
+            [0, 1, 2, 3, 4].map(found),
+            [Some((0, 0)), Some((1, 0)), Some((0, 2)), Some((0, 3)), None]
+        );
+        assert_eq!(program.around(Place { space: 1, address: 0 }), None);
+    }
 }

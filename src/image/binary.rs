@@ -181,6 +181,11 @@ impl Image {
         self.functions().at(at)
     }
 
+    /// The code around an address that no function covers; `None` where one does.
+    pub fn gap_at(&self, at: Svma) -> Option<std::ops::Range<Svma>> {
+        self.functions().gap(at)
+    }
+
     fn plt(&self) -> &Plt {
         self.plt.get_or_init(|| self.elf().map(Plt::new).unwrap_or_default())
     }

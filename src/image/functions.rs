@@ -101,6 +101,17 @@ impl Functions {
         Some(&self.ranges[self.cuts[cut].1? as usize])
     }
 
+    /// The code around an address that no function covers; `None` where one does.
+    pub fn gap(&self, at: Svma) -> Option<Range<Svma>> {
+        let behind = self.cuts.partition_point(|(from, _)| *from <= at);
+        let start = match behind.checked_sub(1).map(|before| self.cuts[before]) {
+            Some((_, Some(_))) => return None,
+            Some((from, None)) => from,
+            None => Svma(0),
+        };
+        Some(start..self.cuts.get(behind).map_or(Svma(u64::MAX), |(from, _)| *from))
+    }
+
     /// The first that starts behind an address.
     fn next(&self, at: Svma) -> Option<&FunctionRange> {
         self.ranges.get(self.ranges.partition_point(|range| range.start <= at))
@@ -251,6 +262,9 @@ mod tests {
         assert_eq!(found(150), None);
         assert_eq!(found(209), Some(200));
         assert_eq!(found(210), None);
+        let gap = |at| functions.gap(Svma(at)).map(|gap| (gap.start.0, gap.end.0));
+        assert_eq!([5, 150, 199, 200].map(gap), [None, Some((100, 200)), Some((100, 200)), None]);
+        assert_eq!(gap(210), Some((210, u64::MAX)), "{functions:?}");
     }
 
     #[test]

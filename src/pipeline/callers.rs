@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::decoding::place;
 use super::survey::{Cell, Context, Survey};
-use crate::code::{Effect, Flow, Function, Inst, Linker, Number, Place, Registers, Seen, Told};
+use crate::code::{Effect, Flow, Function, Inst, Linker, MOST_INSIDE, Number, Place, Registers, Seen, Told};
 
 /// The frame pointer.
 const FRAME: u8 = 5;
@@ -170,11 +170,12 @@ fn sets_up_frame(inst: &Inst) -> bool {
     inst.effect == Effect::Copy { to: Number::Register(FRAME), from: Number::Register(STACK) }
 }
 
-/// The function whose range holds a place.
+/// The innermost function whose range holds a place.
 fn around(functions: &[(u32, Function)], at: Place) -> Option<&Function> {
     let behind = functions.partition_point(|(space, f)| (*space, f.range.start) <= (at.space, at.address));
-    let (space, function) = functions.get(behind.checked_sub(1)?)?;
-    (*space == at.space && function.range.contains(&at.address)).then_some(function)
+    let mut before = functions[..behind].iter().rev().take(MOST_INSIDE);
+    let holds = |(space, f): &&(u32, Function)| *space == at.space && f.range.contains(&at.address);
+    before.find(holds).map(|(_, function)| function)
 }
 
 /// Finds decoded code by place.

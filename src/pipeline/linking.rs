@@ -19,6 +19,8 @@ use crate::skid::hot::Scope;
 const SMALL_CALLEE: u64 = 256;
 /// Where no symbol says how far a function reaches, code is followed within so many bytes around its samples.
 const REACH: u64 = 4096;
+/// … and, if these are everywhere, so many bytes together.
+const FARTHEST: u64 = 16 * REACH;
 
 /// Decodes and links all functions that are in `scope` for some event, by the cells `among` all.
 pub fn link(
@@ -31,6 +33,7 @@ pub fn link(
     for range in callers(survey) {
         wanted.entry(range).or_default();
     }
+    let mut wanted = joined(&survey.images, wanted);
     let mut functions = decode(&survey.images, &wanted, progress);
     let callees = callees(&survey.images, &functions, &wanted);
     wanted.extend(callees.iter().map(|p| (*p, Vec::new())));
@@ -106,10 +109,30 @@ fn function_around(images: &Images, at: Location) -> Option<Range> {
     match image.function_at(at.svma) {
         Some(f) => Some((at.image.0, f.start.0, f.end.0)),
         None => {
-            let start = at.svma.0 / REACH * REACH;
-            Some((at.image.0, start, start + REACH))
+            let (gap, start) = (image.gap_at(at.svma)?, at.svma.0 / REACH * REACH);
+            Some((at.image.0, start.max(gap.start.0), start.saturating_add(REACH).min(gap.end.0)))
         }
     }
+}
+
+/// Joins neighbours that nothing separates but where code without symbols is cut, as far as a joint one may reach: a loop may lie
+/// across.
+fn joined(images: &Images, wanted: BTreeMap<Range, Vec<u64>>) -> BTreeMap<Range, Vec<u64>> {
+    let named = |(space, start, _): Range| images.get(ImageId(space)).function_at(Svma(start)).is_some();
+    let mut joined: Vec<(Range, Vec<u64>)> = Vec::with_capacity(wanted.len());
+    for (range, known) in wanted {
+        let goes_on = |last: &Range| {
+            (last.0, last.2) == (range.0, range.1) && range.1 % REACH == 0 && range.2 - last.1 <= FARTHEST
+        };
+        match joined.last_mut() {
+            Some((last, sampled)) if goes_on(last) && !named(*last) && !named(range) => {
+                last.2 = range.2;
+                sampled.extend(known);
+            }
+            _ => joined.push((range, known)),
+        }
+    }
+    joined.into_iter().collect()
 }
 
 fn decode(

@@ -248,3 +248,45 @@ fn where_branches_are_counted_nothing_else_has_any() {
         }
     }
 }
+
+/// A loop of six instructions across the border of two pages, behind 4090 bytes that nothing runs.
+const ACROSS: &str = "
+.text
+.globl _start
+_start:
+    jmp early
+.balign 4096
+.space 4088, 0x90
+early:
+    imul %eax, %eax
+    add $1, %eax
+    xor %eax, %esi
+    add $2, %edi
+    dec %ecx
+    jnz early
+    ret
+";
+
+#[test]
+fn a_loop_without_a_symbol_is_one_across_the_border_of_pages() {
+    let folder = folder("across");
+    let program = compile(&folder, "across", ACROSS, &["-nostdlib", "-static", "-no-pie"]);
+    let early = address(&program, "early");
+    run("strip", &["-s", text(&program)]);
+    assert_eq!(early % 4096, 4088);
+    let starts = [0, 3, 6, 8, 11, 13].map(|offset| early + offset);
+    let mut recording = Recording { events: vec![vec![5]], ..Recording::default() };
+    recording.records.push(recording.mmap(&program, early & !0xfff, 0x2000, early & 0xfff_f000 & !0x40_0000));
+    for n in 0..3000 {
+        // what is waited for is the first, behind which all stand
+        let at = starts[[1, 1, 1, 1, 1, 3][n as usize % 6]];
+        recording.records.push(recording.sample(5, at, 1000 + n, &[USER, at]));
+    }
+    let data = folder.join("across.data");
+    std::fs::write(&data, recording.file()).unwrap();
+    let fixed = Fixed::new("across", &folder, &data, None, &[]);
+    for at in starts {
+        let there = fixed.samples().iter().filter(|(_, after)| after.ip == at).count();
+        assert!((450..=550).contains(&there), "{there} of 3000 at {at:#x}");
+    }
+}
