@@ -4,12 +4,15 @@
 //! where ways meet was waited for on one of them; which one, only the other ends of these ways can tell, for an instruction
 //! is waited for equally long whichever way is taken behind it. Those waits are found by the iteration of Richardson
 //! ("Bayesian-based iterative method of image restoration", 1972, eq. 2) and Lucy: shares in proportion to flow × wait,
-//! from equal waits.
+//! from equal waits. What enters the region is one of these ways; what was waited for before it has no node here.
 //!
 //! Shares in proportion to flow alone gave a load that missed before a branch only as much of the time behind the merge as
 //! the quick ways beside it: with shares by waits block distance came from .0846 to .0801 over 44 recordings (from .153 to
 //! .036 on one of them), from .0271 to .0262 over five programs. 1, 4, 8 and 20 turns give .0828, .0804, .0801 and .0809.
 
+use std::collections::BTreeSet;
+
+use super::border::from_outside;
 use super::circulation::Rates;
 use super::hold::Reporting;
 use super::region::Region;
@@ -26,63 +29,73 @@ const SELDOM: f64 = 1e-12;
 pub struct Waits {
     /// Time that was waited for each node, of what can have come from nowhere else.
     sure: Vec<f64>,
-    /// Ways that meet where something is reported.
-    ways: Vec<Way>,
-    /// Nodes that may have been waited for before ways meet.
-    waited: Vec<usize>,
+    /// Ways that meet where something is reported, by the numbers of what was waited for and where they meet.
+    ways: Vec<Way<usize>>,
+    /// What may have been waited for before ways meet.
+    waited: Vec<Waited>,
     /// What is reported where ways meet.
     met: Vec<f64>,
 }
 
-/// A step to where others go as well.
+/// A way to where others may go as well.
 #[derive(Clone, Copy, Debug)]
-struct Way {
-    /// The node left.
-    node: usize,
-    /// The node that was waited for before, among those that may have been.
-    waited: usize,
-    /// Where it meets others, among those places.
+struct Way<W> {
+    /// The node left, and the step's number in the region; none from outside.
+    step: Option<(usize, usize)>,
+    /// What was waited for before.
+    waited: W,
+    /// Where it leads.
     to: usize,
-    /// The step's number in the region.
-    step: usize,
+}
+
+/// What may have been waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Waited {
+    /// This node.
+    Node(usize),
+    /// What enters the region at this one of its roots: its time stays with the first node there.
+    Outside { root: usize, first: usize },
 }
 
 impl Waits {
     /// Sorts what is `reported` per node of `region`.
     pub fn new(region: &Region, reported: &[f64], reporting: Reporting) -> Waits {
-        let mut ways = Vec::new();
-        for node in (0..region.nodes.len()).filter(|_| reporting.late) {
-            let steps = region.steps_of(node).iter().zip(region.starts[node]..);
-            let waited = |to| reporting.waited(region, node, to);
-            ways.extend(steps.map(|(s, step)| Way { node, waited: waited(s.to), to: s.to, step }));
-        }
-        let mut came: Vec<(usize, usize)> = vec![(0, 0); reported.len()];
-        ways.iter().for_each(|way| came[way.to] = (came[way.to].0 + 1, way.waited));
+        let all = if reporting.late { ways(region, reporting) } else { Vec::new() };
+        let mut came: Vec<(usize, Waited)> =
+            (0..reported.len()).map(|i| (0, Waited::Node(reporting.leader(region, i)))).collect();
+        all.iter().for_each(|way| came[way.to] = (came[way.to].0 + 1, way.waited));
         let mut sure = vec![0.0; reported.len()];
-        for (i, reported) in reported.iter().enumerate().filter(|(i, _)| came[*i].0 < 2) {
-            let (ways, from) = came[i];
-            sure[if ways == 1 { from } else { reporting.leader(region, i) }] += reported;
+        for (&(_, waited), reported) in came.iter().zip(reported).filter(|((ways, _), _)| *ways < 2) {
+            sure[waited.node()] += reported;
         }
-        ways.retain(|way| came[way.to].0 > 1 && reported[way.to] > 0.0);
-        let numbered = |node: fn(&mut Way) -> &mut usize, ways: &mut [Way]| {
-            let mut nodes: Vec<usize> = ways.iter_mut().map(|way| *node(way)).collect();
-            nodes.sort_unstable();
-            nodes.dedup();
-            ways.iter_mut().for_each(|way| *node(way) = nodes.partition_point(|&n| n < *node(way)));
-            nodes
+        let met = |to: usize| came[to].0 > 1 && reported[to] > 0.0;
+        let all: Vec<Way<Waited>> = all.into_iter().filter(|way| met(way.to)).collect();
+        let waited = Vec::from_iter(all.iter().map(|way| way.waited).collect::<BTreeSet<_>>());
+        let places = Vec::from_iter(all.iter().map(|way| way.to).collect::<BTreeSet<_>>());
+        let number = |way: Way<Waited>| Way {
+            step: way.step,
+            waited: waited.partition_point(|w| *w < way.waited),
+            to: places.partition_point(|p| *p < way.to),
         };
-        let waited = numbered(|way| &mut way.waited, &mut ways);
-        let met = numbered(|way| &mut way.to, &mut ways).into_iter().map(|node| reported[node]).collect();
-        Waits { sure, ways, waited, met }
+        let ways = all.into_iter().map(number).collect();
+        Waits { sure, ways, waited, met: places.into_iter().map(|to| reported[to]).collect() }
     }
 
     /// Time per node that was waited for, at `rates`; sums to what was reported.
     pub fn at(&self, region: &Region, rates: &Rates) -> Vec<f64> {
         let runs = |i: usize| rates.blocks[region.nodes[i].block].max(1e-9);
-        let flow = |w: &Way| (runs(w.node) * rates.steps[w.step]).max(SELDOM);
+        let enters = self.waited.last().is_some_and(|w| matches!(w, Waited::Outside { .. }));
+        let entered = if enters { from_outside(region, rates) } else { Vec::new() };
+        let of = |waited: &Waited| match *waited {
+            Waited::Node(node) => (runs(node), self.sure[node]),
+            Waited::Outside { root, .. } => (entered[root].max(1e-9), 0.0),
+        };
+        let (often, sure): (Vec<f64>, Vec<f64>) = self.waited.iter().map(of).unzip();
+        let flow = |w: &Way<usize>| match w.step {
+            Some((node, step)) => (runs(node) * rates.steps[step]).max(SELDOM),
+            None => often[w.waited],
+        };
         let flows: Vec<f64> = self.ways.iter().map(flow).collect();
-        let sure: Vec<f64> = self.waited.iter().map(|&node| self.sure[node]).collect();
-        let often: Vec<f64> = self.waited.iter().map(|&node| runs(node)).collect();
         let (mut waits, mut inflow) = (vec![1.0; sure.len()], vec![0.0; self.met.len()]);
         let mut waited = sure.clone();
         for _ in 0..=TURNS {
@@ -93,7 +106,8 @@ impl Waits {
             }
         }
         let mut all = self.sure.clone();
-        self.waited.iter().zip(&waited).for_each(|(&node, waited)| all[node] = *waited);
+        let added = self.waited.iter().zip(waited.iter().zip(&sure));
+        added.for_each(|(waited, (of, sure))| all[waited.node()] += of - sure);
         all
     }
 
@@ -108,6 +122,34 @@ impl Waits {
             waited[way.waited] += self.met[way.to] * flow * waits[way.waited] / inflow[way.to];
         }
     }
+}
+
+impl Waited {
+    /// The node that has its time.
+    fn node(self) -> usize {
+        match self {
+            Waited::Node(node) | Waited::Outside { first: node, .. } => node,
+        }
+    }
+}
+
+/// All ways of `region`.
+fn ways(region: &Region, reporting: Reporting) -> Vec<Way<Waited>> {
+    let mut ways = Vec::new();
+    for node in 0..region.nodes.len() {
+        let steps = region.steps_of(node).iter().zip(region.starts[node]..);
+        let waited = |to| Waited::Node(reporting.waited(region, node, to));
+        ways.extend(steps.map(|(s, step)| Way { step: Some((node, step)), waited: waited(s.to), to: s.to }));
+    }
+    for (root, &block) in region.roots.iter().enumerate() {
+        let to = region.blocks[block].nodes.start;
+        ways.push(Way {
+            step: None,
+            waited: Waited::Outside { root, first: reporting.leader(region, to) },
+            to,
+        });
+    }
+    ways
 }
 
 #[cfg(test)]
@@ -145,6 +187,24 @@ mod tests {
         let on_it =
             Waits::new(&region, &reported, Reporting { late: false, ..reporting }).at(&region, &rates);
         assert_eq!(on_it, reported);
+    }
+
+    #[test]
+    fn what_is_reported_at_an_entry_is_the_calls_from_inside_as_far_as_they_make_it() {
+        // 0: call 10; 5: ret — 10: nop; 11: ret, which is called from elsewhere as well, three times as often
+        let mut code = vec![0xe8, 0x0b, 0, 0, 0, 0xc3];
+        code.resize(0x10, 0xcc);
+        code.extend([0x90, 0xc3]);
+        let functions = [0..6, 0x10..0x12].map(|r| (0, explore(&Bytes(0, code.clone()), r, &[])));
+        let program = Program::link(functions.into(), &NoStubs, &crate::code::Told::default());
+        let region = Region::fed(&program, &Classes::of(&program), &[0, 1], &|_, _| true, &[1].into());
+        let rates = Circulation::new(&region).rates(&region, &[3f64.ln()], 100.0).expect("a flow");
+        let entry = region.nodes.iter().position(|node| node.function == 1).expect("it");
+        let mut reported = vec![0.0; region.nodes.len()];
+        reported[entry] = 80.0;
+        let late = Reporting { late: true, ..Reporting::default() };
+        let found = Waits::new(&region, &reported, late).at(&region, &rates);
+        assert!((found[0] - 20.0).abs() < 0.1 && (found[entry] - 60.0).abs() < 0.1, "{found:?}");
     }
 
     #[test]
