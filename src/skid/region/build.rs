@@ -101,28 +101,25 @@ impl Region {
                 self.arms.push(Arm { node: last, to: Some(to), kind: ArmKind::Edge, again: false, prior });
             }
         }
-        if let Some(site) = program.site(f, self.nodes[last].inst).filter(|s| s.tail) {
-            for target in &site.targets {
-                if let Some(&to) = index.entry(target.function) {
-                    self.arms.push(Arm {
-                        node: last,
-                        to: Some(to),
-                        kind: ArmKind::Tail,
-                        again: false,
-                        prior: 0.0,
-                    });
-                }
+        let site = program.site(f, self.nodes[last].inst).filter(|s| s.tail);
+        for target in site.iter().flat_map(|site| &site.targets) {
+            if let Some(&to) = index.entry(target.function) {
+                self.arms.push(Arm {
+                    node: last,
+                    to: Some(to),
+                    kind: ArmKind::Tail,
+                    again: false,
+                    prior: 0.0,
+                });
             }
         }
         let leaves = !matches!(function.cfg.blocks[origin].exit, Exit::None | Exit::Return);
-        let linked = self.arms.iter().rev().take_while(|a| a.node == last).any(|a| a.kind == ArmKind::Tail);
-        if leaves && !linked {
+        if leaves && !site.is_some_and(|site| index.holds(site)) {
             self.arms.push(Arm { node: last, to: None, kind: ArmKind::Edge, again: false, prior: OUTSIDE });
         }
     }
 
     fn add_call(&mut self, site: &CallSite, node: usize, after: Option<usize>, index: &Index) {
-        let before = self.arms.len();
         for target in &site.targets {
             // a callee that is left out of the region costs no time here
             if let Some(&to) = index.entry(target.function) {
@@ -135,9 +132,7 @@ impl Region {
                 });
             }
         }
-        let complete = self.arms.len() - before == site.targets.len() && !site.targets.is_empty();
-        let evident = site.targets.iter().any(|t| t.seen > 0);
-        if !complete || (site.open && !evident) {
+        if !index.holds(site) {
             self.arms.push(Arm {
                 node,
                 to: None,
@@ -303,5 +298,37 @@ pub(super) struct Index {
 impl Index {
     fn entry(&self, f: FunctionIx) -> Option<&usize> {
         self.blocks.get(&(f, 0))
+    }
+
+    /// Whether all that `site` enters is in the region, and not merely guessed.
+    fn holds(&self, site: &CallSite) -> bool {
+        let complete =
+            !site.targets.is_empty() && site.targets.iter().all(|t| self.entry(t.function).is_some());
+        complete && (!site.open || site.targets.iter().any(|t| t.seen > 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::testing::{Bytes, NoStubs};
+    use crate::code::{Place, Seen, Told, explore};
+
+    #[test]
+    fn a_jump_to_functions_that_are_not_all_in_the_region_may_leave_it() {
+        // 0: jmp *%rax — 2: ret — 3: ret
+        let code = Bytes(0, vec![0xff, 0xe0, 0xc3, 0xc3]);
+        let functions = [0..2, 2..3, 3..4].map(|range| (0, explore(&code, range, &[])));
+        let at = |address| Place { space: 0, address };
+        let seen = [2, 3].map(|to| Seen { from: at(0), to: at(to), count: 50, inside: 50 });
+        let told = Told { seen: seen.into(), complete: true, ..Told::default() };
+        let program = Program::link(functions.into(), &NoStubs, &told);
+        let ways = |functions: &[FunctionIx]| {
+            let region = Region::build(&program, &Classes::of(&program), functions, &|_, _| true);
+            let arms = region.arms.iter().filter(|arm| arm.node == 0);
+            arms.map(|arm| arm.to.map(|to| region.blocks[to].function)).collect::<Vec<_>>()
+        };
+        assert_eq!(ways(&[0, 1, 2]), [Some(1), Some(2)]);
+        assert_eq!(ways(&[0, 1]), [Some(1), None]);
     }
 }
