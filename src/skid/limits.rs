@@ -111,7 +111,9 @@ impl Reach {
     fn hasty(seen: &Seen<'_>, width: u32, b: usize) -> Reach {
         let &Seen { region, rates, waited, period, doubt, .. } = seen;
         let nodes = region.blocks[b].nodes.clone();
-        let cycles = nodes.len() / width as usize;
+        // the second of a fused pair leaves with the first
+        let operations = region.nodes[nodes.clone()].iter().filter(|node| !node.fused).count();
+        let cycles = operations / width as usize;
         let least = cycles as f64 * rates.blocks[b] / period + 1.0;
         let samples = waited[nodes].iter().sum::<f64>() / period + 1.0;
         Reach { times: least / samples, deviation: doubt * HASTY, samples: least, counts: HALF }
