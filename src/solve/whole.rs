@@ -123,12 +123,14 @@ fn least_strained(
     first: (Reporting, Vec<Group>),
     others: impl Iterator<Item = (Reporting, Vec<Group>)>,
 ) -> (Reporting, Vec<Group>) {
-    let strained = |groups: &[Group]| of_core(groups).into_iter().map(|ix| groups[ix].strain()).sum::<f64>();
-    let mut best = (strained(&first.1), first);
+    let strained = |(reporting, groups): &(Reporting, Vec<Group>)| {
+        let strain: f64 = of_core(groups).into_iter().map(|ix| groups[ix].strain()).sum();
+        if reporting.patient { strain / MOST_PATIENT } else { strain }
+    };
+    let mut best = (strained(&first), first);
     for other in others {
-        let strain = strained(&other.1);
-        let taken = if other.0.patient && !best.1.0.patient { MOST_PATIENT } else { 1.0 };
-        if strain < taken * best.0 {
+        let strain = strained(&other);
+        if strain < best.0 {
             best = (strain, other);
         }
     }
