@@ -17,6 +17,7 @@ use super::posterior::{Posterior, Trust};
 use super::solver::Solver;
 use super::{gate, ics, pool};
 use crate::skid::Skid;
+use crate::skid::circulation::{self, Logits};
 use crate::skid::likelihood::Prediction;
 
 /// Chains per group.
@@ -172,11 +173,11 @@ impl Bench<'_> {
     }
 }
 
-/// The mean of the chains' executions, with the steps at their mean parameters.
+/// The mean of the chains' flows.
 fn from_chains(group: &Group, chains: &[Chain], reason: String, seed: u64) -> Option<Answer> {
     let kept = || chains.iter().flat_map(|chain| &chain.z);
-    let mut rates = group.model.rates(&mean(kept()))?;
-    rates.blocks = mean(chains.iter().flat_map(|chain| &chain.blocks));
+    let alike: Vec<(f64, &Logits)> = kept().map(|z| (1.0, z.as_slice())).collect();
+    let rates = group.model.rates(&circulation::mean(&group.model.region, &alike)?)?;
     let every = kept().count().div_ceil(DRAWS).max(1);
     let mut draws = walks(group, kept().step_by(every));
     draws.extend(doubts(group, seed));
