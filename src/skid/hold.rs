@@ -8,7 +8,7 @@
 use super::circulation::Rates;
 use super::core::Shape;
 use super::patience::{Due, Patience};
-use super::region::Region;
+use super::region::{Node, Region};
 use super::waits::Waits;
 
 /// What a file says about the processor: which address an interrupt reports, and how instructions issue.
@@ -118,7 +118,10 @@ impl Holds {
                 Holds { mean: region.nodes.iter().map(|n| typical(n.latency)).collect(), ..Holds::default() }
             }
             Some(time) => {
-                let (waited, behind) = time.reported(region, reporting).divided(region, rates);
+                let (waited, mut behind) = time.reported(region, reporting).divided(region, rates);
+                if reporting.late && !time.exact && behind.is_empty() {
+                    behind = left(region, &time.cycles, &waited);
+                }
                 let mean = shrunk(region, rates, &waited, time.period);
                 Holds { waited, mean, behind }
             }
@@ -146,7 +149,7 @@ impl Holds {
             let class = &mut classes[node.class];
             *class = (class.0 + weight, class.1 + weight * log, class.2 + 1);
         }
-        let deviation = |(node, &(weight, log)): (&super::region::Node, &(f64, f64))| {
+        let deviation = |(node, &(weight, log)): (&Node, &(f64, f64))| {
             let (sum, total, members) = classes[node.class];
             if sum < 1.5 || members < 2 {
                 return 0.0;
@@ -155,6 +158,19 @@ impl Holds {
         };
         region.nodes.iter().zip(&logs).map(deviation).collect()
     }
+}
+
+/// What of the time for which each node is `waited` late interrupts report behind it, by what is `reported` on those where they
+/// need not ([`Node::stays`](super::region::Node::stays)); nothing where there are none.
+fn left(region: &Region, reported: &[f64], waited: &[f64]) -> Vec<f64> {
+    if !region.nodes.iter().any(|node| node.stays) {
+        return Vec::new();
+    }
+    let share = |((node, reported), waited): ((&Node, &f64), &f64)| match node.stays && *waited > 0.0 {
+        true => 1.0 - (reported / waited).min(1.0),
+        false => 1.0,
+    };
+    region.nodes.iter().zip(reported).zip(waited).map(share).collect()
 }
 
 /// Calls `visit` with each step's two nodes and how often it is taken.

@@ -228,5 +228,8 @@ mod tests {
         }
         let late = Reporting { late: true, ..Reporting::default() };
         assert_eq!(Waits::new(&region, &reported, late).at(&region, &rates), waited);
+        let time = TimeSamples { cycles: reported.to_vec(), period: 1.0, exact: false, due: Due::default() };
+        let behind = Holds::measure(&region, &rates, Some(&time), late).behind;
+        assert_eq!([behind[add], behind[idiv], behind[stos]], [1.0, 0.0, 1.0 - 70.0 / 77.0]);
     }
 }
