@@ -52,7 +52,7 @@ pub use name::{ImageName, NameKind};
 pub use noreturn::{jumps_away, noreturn};
 pub use plt::PltTarget;
 pub use running::{FileMap, Mappings, Place, Running};
-pub use space::{AddressSpaces, Era, Eras};
+pub use space::{AddressSpaces, Company, Era, Eras};
 pub use symbols::{SourceFrame, Symbol, Symbolizer, Wholesym, demangle};
 pub use text::SourceText;
 pub use unwind::{CallerRules, Cfa, RowId, Saved};

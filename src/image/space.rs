@@ -7,9 +7,11 @@
 //! before, threads share their process's mappings. Records are collected first and replayed in order once, so that samples
 //! can be resolved in the order in which the file has them.
 
+mod company;
 mod era;
 mod lineage;
 
+pub use company::Company;
 pub use era::{Era, Eras};
 
 use std::collections::HashMap;

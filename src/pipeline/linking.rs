@@ -41,9 +41,11 @@ pub fn link(
     functions.extend(decode(&survey.images, &callees, progress));
     let (program, samples) = linked(survey, functions, progress);
     let unseen = match scope {
-        Scope::Noticeable => {
-            unseen::callers(&survey.images, &program, &Links::new(&survey.images, &samples, progress))
-        }
+        Scope::Noticeable => unseen::callers(
+            &survey.images,
+            &program,
+            &Links::new(&survey.images, &survey.spaces, &samples, progress),
+        ),
         Scope::Sampled => Vec::new(),
     };
     match unseen.is_empty() {
@@ -60,7 +62,7 @@ fn linked(
 ) -> (Program, BTreeMap<Place, f64>) {
     functions.sort_by_key(|(space, f)| (*space, f.range.start));
     let samples = samples(survey, &functions);
-    let links = Links::new(&survey.images, &samples, progress);
+    let links = Links::new(&survey.images, &survey.spaces, &samples, progress);
     let told = told(survey, &functions, &links);
     let program = Program::link(functions, &links, &Told { samples: samples.clone(), ..told });
     (program, samples)

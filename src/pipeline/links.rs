@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::decoding::{Range, bitness, instructions};
 use crate::code::{Inst, Linker, Place, References, Slot, Taken, stored};
-use crate::image::{Image, ImageId, Images, PltTarget, Svma};
+use crate::image::{AddressSpaces, Company, Image, ImageId, Images, PltTarget, Svma};
 use crate::progress::{Progress, Stage, each};
 
 /// Resolvers are small.
@@ -24,6 +24,8 @@ const LARGEST_START: u64 = 64;
 pub struct Links<'a> {
     /// The binaries.
     images: &'a Images,
+    /// Which of them were in one process.
+    company: Company,
     /// Samples by function.
     samples: &'a BTreeMap<Place, f64>,
     /// What resolvers chose, as far as that was asked.
@@ -34,22 +36,26 @@ pub struct Links<'a> {
 }
 
 impl<'a> Links<'a> {
-    /// Links of `images`, whose functions have so many `samples`.
+    /// Links of `images`, which were mapped into such `spaces`, and whose functions have so many `samples`.
     pub fn new(
         images: &'a Images,
+        spaces: &AddressSpaces,
         samples: &'a BTreeMap<Place, f64>,
         progress: &'a dyn Progress,
     ) -> Links<'a> {
-        Links { images, samples, choices: RefCell::default(), begun: RefCell::default(), progress }
+        let company = Company::new(spaces);
+        Links { images, company, samples, choices: RefCell::default(), begun: RefCell::default(), progress }
     }
 
     fn lead(&self, space: u32, target: &PltTarget) -> Option<Place> {
         match target {
             PltTarget::Symbol(name) => {
-                let exported = |(id, image): (ImageId, &crate::image::Image)| {
+                let exported = |(id, image): (ImageId, &Image)| {
                     Some(Place { space: id.0, address: image.exported(name)?.0 })
                 };
-                let at = self.images.iter().find_map(exported)?;
+                let exports = || self.images.iter().filter_map(exported);
+                let beside = |at: &Place| self.company.share(ImageId(space), ImageId(at.space));
+                let at = exports().find(beside).or_else(|| exports().next())?;
                 if self.samples.contains_key(&at) { Some(at) } else { self.chosen(at).or(Some(at)) }
             }
             PltTarget::Resolver(resolver) => self.chosen(Place { space, address: (*resolver)?.0 }),
@@ -180,7 +186,7 @@ mod tests {
     fn main_is_what_the_entry_point_hands_over() {
         let images = of_case("nist_fn");
         let none = BTreeMap::new();
-        let links = Links::new(&images, &none, &Silent);
+        let links = Links::new(&images, &AddressSpaces::new(), &none, &Silent);
         let begins = |name: &str| {
             let named = |f: &&crate::image::FunctionRange| f.name.as_deref() == Some(name);
             let function = images.get(ImageId(0)).functions().iter().find(named);

@@ -370,3 +370,22 @@ fn without_times_a_mapping_behind_its_samples_is_found_both_ways() {
     let shown = spaces.address_of(CpuMode::User, 7, early, mapped.image(), mapped.file_offset());
     assert_eq!(shown, Some(0x1010));
 }
+
+#[test]
+fn images_share_a_process_that_sees_both_whoever_mapped_them() {
+    let spaces = Tape::default()
+        .map(0, 1, 0x1000..0x2000, 0, "/program")
+        .fork(10, 1, 2)
+        .map(20, 2, 0x5000..0x6000, 0, "/plugin")
+        .map(20, 3, 0x1000..0x2000, 0, "/other")
+        .seal();
+    let company = Company::new(&spaces);
+    let id = |path: &str| {
+        let found = spaces.images().iter().position(|name| name.path == path.as_bytes());
+        ImageId(found.expect("a path that was mapped") as u32)
+    };
+    let share = |one, other| company.share(id(one), id(other));
+    assert!(share("/program", "/plugin") && share("/plugin", "/program"), "the child sees both");
+    assert!(share("/other", "/other"));
+    assert!(!share("/program", "/other") && !share("/other", "/plugin"));
+}
