@@ -244,6 +244,7 @@ macro_rules! adapter {
                         Some(by @ 0..=31) => Effect::Scale { to, from: to, by: 1 << by },
                         _ => Effect::Other,
                     },
+                    ("and", Some(to), Some(Number::Constant(by))) => Effect::Mask { to, by },
                     ("lea", Some(Number::Register(to)), _) => Effect::Lea { to },
                     ("xor", Some(to @ Number::Register(_)), Some(from)) if to == from => {
                         Effect::Copy { to, from: Number::Constant(0) }

@@ -130,7 +130,7 @@ impl<'a> Search<'a> {
                     *table = self.code().table(jump);
                 }
             }
-            let bounded = |table: &Option<Table>| table.as_ref().is_some_and(|table| table.len.is_some());
+            let bounded = |table: &Option<Table>| table.as_ref().is_some_and(Table::is_bounded);
             let next = known.iter().find(|(_, table)| bounded(table));
             let next = next.or_else(|| known.iter().find(|(_, table)| table.is_some()));
             let Some((&jump, table)) = next.or_else(|| known.first_key_value()) else { break };

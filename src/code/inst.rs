@@ -198,6 +198,13 @@ pub enum Effect {
         /// Factor.
         by: i64,
     },
+    /// `to ← to ∧ by`.
+    Mask {
+        /// Changed.
+        to: Number,
+        /// Bits that stay.
+        by: i64,
+    },
     /// The flags tell of `left − right`.
     Compare {
         /// Read.

@@ -1,16 +1,19 @@
 //! Targets of an indirect jump through a table, by the two forms compilers write.
 //!
 //! `jmp *table(,%index,8)`, or a load of such an entry and a jump to it, leads to absolute entries; `lea table(%rip),%t; movslq
-//! (%t,%i,4),%o; add %t,%o; jmp *%o` to entries relative to an address, mostly the table's. In: the instructions found so far. Out:
-//! where the table says that control goes. The table's address may have been put into its register long before, out of a loop that
-//! switches again and again. How long the table is follows from what its index, or what that was copied or loaded from, is compared
-//! with; where nothing is found, it ends where another address begins that the function takes, or with an entry that cannot be right:
-//! that leads out of the function, or into the middle of an instruction.
+//! (%t,%i,4),%o; add %t,%o; jmp *%o` to entries relative to an address, mostly the table's ([`super::entry`]). In: the instructions
+//! found so far. Out: where the table says that control goes. The table's address may have been put into its register long before, out
+//! of a loop that switches again and again. How long the table is follows from what its index, or what that was copied or loaded from,
+//! is compared with. An index that is masked or a byte has no more values than that, though the table may be shorter; else it ends
+//! where another address begins that the function takes, or with an entry that cannot be right: that leads out of the function, or into
+//! the middle of an instruction.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::inst::{Address, Effect, Inst, Number, Registers};
+use super::decode::Bitness;
+use super::entry::{self, Entry};
+use super::inst::{Effect, Flow, Inst, Number};
 use super::source::Source;
 
 /// How far back, in instructions, a load, a bound and an address are looked for.
@@ -30,18 +33,18 @@ pub(super) struct Table {
     entry: usize,
     /// What entries are added to; `None` where they are addresses.
     origin: Option<u64>,
-    /// Entries, where their number was found.
-    pub len: Option<usize>,
+    len: Length,
 }
 
-/// What a jump goes through, whatever its registers hold.
-struct Form {
-    /// The entry that is read.
-    operand: Address,
-    /// Where that is done.
-    load: u64,
-    /// The register that is added to it.
-    added: Option<u8>,
+/// How many entries a table has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Length {
+    /// So many: its index is compared with that.
+    Compared(usize),
+    /// No more: its index has no other values.
+    Most(usize),
+    /// Nobody says.
+    Unknown,
 }
 
 /// The code of a function as far as it was found.
@@ -57,52 +60,61 @@ pub(super) struct Code<'a> {
 impl Code<'_> {
     /// The table of the indirect jump at an address; `None` where none is recognised.
     pub fn table(&self, jump: u64) -> Option<Table> {
-        let form = self.form(jump)?;
-        let (index, entry) = form.operand.index?;
-        let len = self.bound(form.load, index);
-        let entry = usize::from(entry);
-        let table = |address: u64, origin: Option<u64>| Table { address, entry, origin, len };
-        let at = |base: u64| base.wrapping_add(form.operand.disp as u64);
-        let found = |table: &Table| self.begins(table);
-        match (form.operand.base, form.added) {
-            (None, None) => Some(table(at(0), None)),
-            (Some(base), None) => self.held(base, form.load).map(|b| table(at(b), None)).find(found),
-            (Some(base), Some(added)) if base == added => {
-                self.held(base, form.load).map(|b| table(at(b), Some(b))).find(found)
-            }
-            (base, Some(added)) => {
-                let bases: Vec<u64> =
-                    base.map_or_else(|| vec![0], |base| self.held(base, form.load).collect());
-                let origins = self.held(added, jump);
-                origins
-                    .flat_map(|o| bases.iter().map(move |&b| (b, o)))
-                    .map(|(b, o)| table(at(b), Some(o)))
-                    .find(found)
-            }
-        }
+        let Entry { index: (index, bytes), base, disp, added, from } =
+            entry::read_by(self.insts.get(&jump)?, self.before(jump))?;
+        let len = self.bound(from, index);
+        let table = |address: u64, origin: Option<u64>| Table {
+            address: address.wrapping_add_signed(disp),
+            entry: bytes.into(),
+            origin,
+            len,
+        };
+        let bases: Vec<u64> = base.map_or_else(|| vec![0], |base| self.held(base, from).collect());
+        let Some(added) = added else {
+            // what stands in the operand is a table's address, whatever is in it
+            let certain = |table: &Table| base.is_none() || self.begins(table);
+            return bases.iter().map(|&b| table(b, None)).find(certain);
+        };
+        let origins = (base != Some(added)).then(|| self.held(added, jump));
+        let apart = origins.into_iter().flatten().flat_map(|o| bases.iter().map(move |&b| (b, o)));
+        let shared = bases.iter().filter(|_| base.is_some()).map(|&b| (b, b));
+        apart.chain(shared).map(|(b, o)| table(b, Some(o))).find(|table| self.begins(table))
     }
 
     /// Distinct targets that `table` has inside the function, in its order.
     pub fn targets(&self, table: &Table) -> Vec<u64> {
-        let limit = table.len.unwrap_or_else(|| self.reach(table)).min(LARGEST_TABLE);
+        let limit = match table.len {
+            Length::Compared(len) => len,
+            Length::Most(len) => len.min(self.reach(table)),
+            Length::Unknown => self.reach(table),
+        };
         let mut targets = Vec::new();
-        for ix in 0..limit {
+        for ix in 0..limit.min(LARGEST_TABLE) {
             let Some(target) = table.target(self.source, ix) else { break };
             let fits = self.range.contains(&target) && !self.cuts(target);
             // of a table whose length is known single entries may lead to what was moved out of the function
+            let elsewhere = match table.len {
+                Length::Compared(_) => true,
+                Length::Most(_) => !self.range.contains(&target) && self.source.executes(target),
+                Length::Unknown => false,
+            };
             if fits && !targets.contains(&target) {
                 targets.push(target);
-            } else if !fits && table.len.is_none() {
+            } else if !fits && !elsewhere {
                 break;
             }
         }
         targets
     }
 
-    /// Whether some of the first entries lead into the function, or the first does where it is not known how many there are.
+    /// Whether some of the first entries lead into the function, or the first does where nothing tells how many there are.
     fn begins(&self, table: &Table) -> bool {
-        let some = table.len.map_or(1, |len| len.min(FIRST));
-        !self.targets(&Table { len: Some(some), ..table.clone() }).is_empty()
+        let len = match table.len {
+            Length::Compared(len) => Length::Compared(len.min(FIRST)),
+            Length::Most(len) => Length::Most(len.min(FIRST)),
+            Length::Unknown => Length::Compared(1),
+        };
+        !self.targets(&Table { len, ..table.clone() }).is_empty()
     }
 
     /// Entries up to the next address that the function takes.
@@ -120,62 +132,39 @@ impl Code<'_> {
             && !self.insts.contains_key(&target)
     }
 
-    fn form(&self, jump: u64) -> Option<Form> {
-        let inst = self.insts.get(&jump)?;
-        let entry = |operand: &Address| operand.index.is_some_and(|(_, scale)| scale >= 4) && !operand.opaque;
-        if let Some(operand) = inst.memory {
-            return Some(Form { operand, load: jump, added: None }).filter(|form| entry(&form.operand));
-        }
-        let (mut value, mut added) = (inst.reads.without(Registers::STACK).general_number()?, None);
-        for inst in self.before(jump) {
-            match inst.effect {
-                Effect::Add { to: Number::Register(to), from: Number::Register(from), minus: false }
-                    if to == value && added.is_none() =>
-                {
-                    added = Some(from);
-                }
-                Effect::Copy { to: Number::Register(to), from: Number::Memory }
-                    if to == value || Some(to) == added =>
-                {
-                    let added = if to == value { added } else { Some(value) };
-                    let (operand, load) = (inst.memory?, inst.address);
-                    return Some(Form { operand, load, added }).filter(|form| entry(&form.operand));
-                }
-                Effect::Copy { to: Number::Register(to), from: Number::Register(from) } if to == value => {
-                    value = from;
-                }
-                _ if inst.changes().has(value) => return None,
-                _ => {}
-            }
-        }
-        None
-    }
-
-    /// How many values the `index` of an entry that is read at `load` may have.
-    fn bound(&self, load: u64, index: u8) -> Option<usize> {
+    /// How many values the `index` has of an entry whose address is made of it from the instruction at `from` on.
+    fn bound(&self, from: u64, index: u8) -> Length {
         let (mut value, mut operand) = (Number::Register(index), None);
-        let mut behind: Option<&Inst> = self.insts.get(&load);
-        for inst in self.before(load) {
+        let mut most = None;
+        let mut behind: Option<&Inst> = self.insts.get(&from);
+        for inst in self.before(from) {
             match inst.effect {
                 Effect::Compare { left, right: Number::Constant(limit) }
                     if left == value && (left != Number::Memory || inst.memory == operand) =>
                 {
-                    if let Some(len) = behind.and_then(|branch| allowed(branch, limit)) {
-                        return Some(len).filter(|&len| len <= LARGEST_TABLE);
+                    let len = behind.and_then(|branch| allowed(branch, limit));
+                    if let Some(len) = len.filter(|&len| len <= LARGEST_TABLE) {
+                        return Length::Compared(len);
                     }
                 }
                 Effect::Copy { to, from } if to == value && value != Number::Memory => {
+                    let byte = inst.width == 1 && &*inst.mnemonic == "movzx";
+                    most = most.or(byte.then_some(1 << u8::BITS));
                     (value, operand) = (from, inst.memory);
                     if matches!(from, Number::Constant(_)) {
-                        return None;
+                        break;
                     }
                 }
-                _ if matches!(value, Number::Register(value) if inst.changes().has(value)) => return None,
+                Effect::Mask { to, by } if to == value && value != Number::Memory => {
+                    most = most.or(usize::try_from(by).ok().and_then(|by| by.checked_add(1)));
+                    break;
+                }
+                _ if matches!(value, Number::Register(value) if inst.changes().has(value)) => break,
                 _ => {}
             }
             behind = Some(inst);
         }
-        None
+        most.filter(|&most| most <= LARGEST_TABLE).map_or(Length::Unknown, Length::Most)
     }
 
     /// The instructions before that at `address`: those it is reached from straight on, else by the only jump that leads there.
@@ -199,14 +188,47 @@ impl Code<'_> {
     /// Constants that the code puts into a register: the last before `address` in memory first, then the first behind it.
     fn held(&self, reg: u8, address: u64) -> impl Iterator<Item = u64> {
         let reg = Number::Register(reg);
-        let put = move |(_, inst): (&u64, &Inst)| inst.constant().filter(|c| c.0 == reg).map(|c| c.1);
+        let put = move |(_, inst): (&u64, &Inst)| {
+            let constant = inst.constant().or_else(|| self.offset_from_here(inst));
+            constant.filter(|c| c.0 == reg).map(|c| c.1)
+        };
         let before = self.insts.range(..address).rev().filter_map(put);
         let behind = self.insts.range(address..).filter_map(put);
         before.chain(behind).take(MOST_ADDRESSES)
     }
+
+    /// The constant that `inst` makes of its own address where code of 32 bits has no other way to tell where it is: it adds to what
+    /// a call has left, whose callee does nothing but load where it returns to, or that calls what is behind it, which takes that.
+    fn offset_from_here(&self, inst: &Inst) -> Option<(Number, u64)> {
+        let Effect::Add { to: to @ Number::Register(register), from: Number::Constant(added), minus: false } =
+            inst.effect
+        else {
+            return None;
+        };
+        let ends_at = |at: u64| {
+            self.insts.range(..at).next_back().map(|(_, inst)| inst).filter(|inst| inst.end() == at)
+        };
+        let before = ends_at(inst.address).filter(|_| self.source.bitness() == Bitness::Bits32)?;
+        let here = match before.flow {
+            // mov (%esp),%register; ret
+            Flow::Call(to) if self.source.read(to, 4) == [0x8b, 0x04 | register << 3, 0x24, 0xc3] => {
+                before.end()
+            }
+            Flow::Next if &*before.mnemonic == "pop" && before.writes.has(register) => {
+                ends_at(before.address).filter(|call| call.flow == Flow::Call(before.address))?.end()
+            }
+            _ => return None,
+        };
+        Some((to, u64::from((here as u32).wrapping_add(added as u32))))
+    }
 }
 
 impl Table {
+    /// Whether its index is compared with how many entries it has.
+    pub fn is_bounded(&self) -> bool {
+        matches!(self.len, Length::Compared(_))
+    }
+
     fn target(&self, source: &dyn Source, ix: usize) -> Option<u64> {
         let at = self.address.wrapping_add((ix * self.entry) as u64);
         match self.origin {
@@ -235,6 +257,7 @@ mod tests {
     use super::super::explore::explore;
     use super::super::function::Function;
     use super::super::testing::Bytes;
+    use super::*;
 
     /// Where the jump at an address may go.
     fn targets(f: &Function, jump: u64) -> Vec<u64> {
@@ -309,5 +332,46 @@ mod tests {
         }
         let f = explore(&Bytes(0, code), 0..0x20, &[]);
         assert_eq!(targets(&f, 6), [0xd, 0xe]);
+    }
+
+    #[test]
+    fn a_mask_lets_no_more_entries_through() {
+        // 0: and $1,%edi; 3: jmp *0x20(,%rdi,8); a: ret; b: ret; c: ret; 20: table a b c
+        let mut code = vec![0x83, 0xe7, 0x01, 0xff, 0x24, 0xfd, 0x20, 0, 0, 0, 0xc3, 0xc3, 0xc3];
+        code.resize(0x20, 0xcc);
+        for target in [0xau64, 0xb, 0xc] {
+            code.extend(target.to_le_bytes());
+        }
+        let f = explore(&Bytes(0, code), 0..0x10, &[]);
+        assert_eq!(targets(&f, 3), [0xa, 0xb]);
+    }
+
+    /// Code at 0x1000 besides.
+    struct Cold(Bytes);
+
+    impl Source for Cold {
+        fn bitness(&self) -> Bitness {
+            self.0.bitness()
+        }
+
+        fn read(&self, address: u64, len: usize) -> Vec<u8> {
+            self.0.read(address, len)
+        }
+
+        fn executes(&self, address: u64) -> bool {
+            address == 0x1000
+        }
+    }
+
+    #[test]
+    fn entries_of_a_byte_may_lead_to_what_was_moved_out_of_the_function() {
+        // 0: movzbl %dil,%eax; 4: jmp *0x20(,%rax,8); b: ret; c: nop; d: ret; 20: table 1000 b 1000 c, then what is no code, and d
+        let mut code = vec![0x40, 0x0f, 0xb6, 0xc7, 0xff, 0x24, 0xc5, 0x20, 0, 0, 0, 0xc3, 0x90, 0xc3];
+        code.resize(0x20, 0xcc);
+        for target in [0x1000u64, 0xb, 0x1000, 0xc, 0x2000, 0xd] {
+            code.extend(target.to_le_bytes());
+        }
+        let f = explore(&Cold(Bytes(0, code)), 0..0x10, &[]);
+        assert_eq!(targets(&f, 4), [0xb, 0xc]);
     }
 }

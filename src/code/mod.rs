@@ -8,6 +8,7 @@ mod cfg;
 mod condition;
 mod decode;
 mod dominators;
+mod entry;
 mod explore;
 mod frame;
 mod function;

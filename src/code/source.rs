@@ -16,6 +16,10 @@ pub trait Source {
         word.get_mut(..len).filter(|_| bytes.len() == len)?.copy_from_slice(&bytes);
         Some(u64::from_le_bytes(word))
     }
+    /// Whether an address is known to be in what may be executed.
+    fn executes(&self, _: u64) -> bool {
+        false
+    }
     /// Whether a function is known never to return.
     fn noreturn(&self, _: Callee) -> bool {
         false

@@ -248,6 +248,7 @@ impl State {
             Effect::Lea { to } => {
                 (Some(Number::Register(to)), inst.memory.and_then(|address| self.address(address)))
             }
+            Effect::Mask { to, .. } => (Some(to), None),
             Effect::Compare { .. } => (None, None),
             Effect::Other => (inst.stores.then_some(Number::Memory), None),
         }

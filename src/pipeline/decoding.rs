@@ -97,6 +97,10 @@ impl Source for Code<'_> {
         whole.then(|| self.image.word(Svma(address)))?
     }
 
+    fn executes(&self, address: u64) -> bool {
+        self.image.elf().is_some_and(|elf| elf.is_code(Svma(address)))
+    }
+
     fn noreturn(&self, callee: Callee) -> bool {
         match callee {
             Callee::At(entry) => self.ends(entry),
