@@ -43,7 +43,7 @@ macro_rules! adapter {
         mod $name {
             use super::*;
             use yaxpeax_x86::$mode::behavior::AccessVisitor;
-            use yaxpeax_x86::$mode::{InstDecoder, Operand, RegSpec};
+            use yaxpeax_x86::$mode::{InstDecoder, MergeMode, Operand, RegSpec};
 
             pub(super) fn text(bytes: &[u8]) -> Option<String> {
                 Some(InstDecoder::default().decode_slice(bytes).ok()?.to_string())
@@ -70,10 +70,8 @@ macro_rules! adapter {
                 let in_memory = |n| operands.get(n).is_some_and(Operand::is_memory);
                 if overwrites(&mnemonic, operands.len(), in_memory(1), in_memory(0)) {
                     access.overwrite(&operands, end);
-                } else if mnemonic.starts_with("cmov") {
-                    // the decoder does not say that it may keep what was there
-                    let kept = operands.first().and_then(|to| needed(to, end));
-                    access.reads = access.reads.or(kept.unwrap_or_default());
+                } else {
+                    access.amend(&mnemonic, &operands);
                 }
                 let flow = match bytes {
                     // whose name is that of `int`
@@ -313,6 +311,28 @@ macro_rules! adapter {
                     }
                     let memory = operands.iter().any(Operand::is_memory);
                     (self.loads, self.stores) = (memory && implicit.loads, memory && implicit.stores);
+                }
+
+                /// What the decoder leaves out of others: that they need what they change or may keep, and the number that they put
+                /// into a vector, of which it makes another vector.
+                fn amend(&mut self, mnemonic: &str, operands: &[Operand]) {
+                    let keeps = implicit::accumulates(mnemonic);
+                    self.reads = self.reads.or(match operands.first() {
+                        Some(&Operand::Register { reg }) if keeps => set_of(reg),
+                        Some(&Operand::RegisterMaskMerge { reg, mask, merge }) => {
+                            let some = mask.num() > 0 && matches!(merge, MergeMode::Merge);
+                            if keeps || some { set_of(reg) } else { Registers::default() }
+                        }
+                        _ => Registers::default(),
+                    });
+                    match (mnemonic, operands) {
+                        ("pinsrd" | "pinsrq", &[_, Operand::Register { reg }, ..]) => {
+                            self.reads = self.reads.or(Registers::general(reg.num()));
+                        }
+                        ("fnstsw", &[Operand::Register { reg }]) => self.writes = self.writes.or(set_of(reg)),
+                        ("jrcxz" | "jecxz" | "jcxz", _) => self.writes = Registers::default(),
+                        _ => {}
+                    }
                 }
 
                 /// The decoder says that a `mov` reads what it overwrites.

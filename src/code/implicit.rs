@@ -54,6 +54,25 @@ pub(super) fn complex(mnemonic: &str) -> Implicit {
     }
 }
 
+/// Whether it needs what is in its first operand, of those of which the decoder does not say so: conditional moves, which may keep it,
+/// conversions that leave the rest of a vector as it was, sums and choices of three operands.
+pub(super) fn accumulates(mnemonic: &str) -> bool {
+    let whole = ["cvtsi2sd", "cvtsi2ss", "insertps"].contains(&mnemonic);
+    let stems = [
+        "cmov",
+        "vpdp",
+        "vdpbf16",
+        "vpternlog",
+        "vpermi2",
+        "vpermt2",
+        "vpmadd52",
+        "vfixupimm",
+        "vpshldv",
+        "vpshrdv",
+    ];
+    whole || stems.iter().any(|stem| mnemonic.starts_with(stem))
+}
+
 /// What string instructions read and write: whether memory is read, and whether it is written.
 pub(super) fn string(mnemonic: &str) -> Option<(bool, bool)> {
     Some(match mnemonic {

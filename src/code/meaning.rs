@@ -132,4 +132,5 @@ fn is_float(mnemonic: &str) -> bool {
                 .any(|s| mnemonic.starts_with(s)))
         || mnemonic.starts_with("pmul")
         || mnemonic.starts_with("pmadd")
+        || mnemonic.starts_with("pdp")
 }

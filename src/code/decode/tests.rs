@@ -210,3 +210,26 @@ fn a_breakpoint_stops() {
     assert_eq!(long(&[0xcc]).flow, Flow::Stop, "int3");
     assert_eq!(long(&[0xcd, 0x80]).flow, Flow::Next, "int $0x80");
 }
+
+#[test]
+fn sums_of_three_operands_and_what_is_masked_need_what_they_change() {
+    let reads = |bytes: &[u8], register: u8| !long(bytes).reads.and(Registers::vector(register)).is_empty();
+    assert!(reads(&[0x62, 0xf2, 0x75, 0x48, 0x50, 0xc2], 0), "vpdpbusd %zmm2,%zmm1,%zmm0");
+    assert!(reads(&[0x62, 0xf3, 0x75, 0x48, 0x25, 0xc2, 0x96], 0), "vpternlogd $0x96,%zmm2,%zmm1,%zmm0");
+    assert!(reads(&[0xf2, 0x0f, 0x2a, 0xc0], 0), "cvtsi2sd %eax,%xmm0");
+    assert!(!reads(&[0xc5, 0xf3, 0x2a, 0xc0], 0), "vcvtsi2sd %eax,%xmm1,%xmm0");
+    assert!(reads(&[0x62, 0xf1, 0xf5, 0x49, 0x58, 0xc2], 0), "vaddpd %zmm2,%zmm1,%zmm0, k1 set");
+    assert!(
+        !reads(&[0x62, 0xf1, 0xf5, 0xc9, 0x58, 0xc2], 0),
+        "vaddpd %zmm2,%zmm1,%zmm0, k1 set, else cleared"
+    );
+    assert!(!reads(&[0x62, 0xf1, 0xf5, 0x48, 0x58, 0xc2], 0), "vaddpd %zmm2,%zmm1,%zmm0");
+}
+
+#[test]
+fn a_number_that_is_put_into_a_vector_is_needed_and_a_status_that_is_stored_is_written() {
+    let pinsrd = long(&[0x66, 0x0f, 0x3a, 0x22, 0xc0, 0x01]);
+    assert_eq!(pinsrd.reads, Registers::general(0).or(Registers::vector(0)));
+    assert_eq!(long(&[0xdf, 0xe0]).writes, Registers::general(0), "fnstsw %ax");
+    assert_eq!(long(&[0xe3, 0xfe]).writes, Registers::default(), "jrcxz");
+}
