@@ -3,10 +3,12 @@
 mod build;
 mod expectation;
 mod known;
+mod returning;
 
 use std::ops::Range;
 
 pub use expectation::LEAVES_LOOP;
+pub use returning::Context;
 
 use super::operands::Operands;
 use crate::code::{FunctionIx, Kind};
@@ -118,17 +120,6 @@ pub enum By {
     Return(usize),
 }
 
-/// A return to behind one call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReturnSite {
-    /// The returning function's entry block.
-    pub entry: usize,
-    /// Call arm that led here.
-    pub call: usize,
-    /// Tail arms taken since, and the entry block of the function each left.
-    pub tails: Vec<(usize, usize)>,
-}
-
 /// Calls of a function by what it calls itself.
 ///
 /// How often it then runs is a root of its own: as a consequence of its branches it would be all or nothing, for near the
@@ -194,8 +185,10 @@ pub struct Region {
     pub steps: Vec<Step>,
     /// See `steps`.
     pub starts: Vec<usize>,
-    /// All returns.
-    pub returns: Vec<ReturnSite>,
+    /// Call arms that functions return behind, by the functions' contexts.
+    pub returns: Vec<usize>,
+    /// What returns behind the same calls, those that lead to others by tail calls before these.
+    pub contexts: Vec<Context>,
     /// Entry blocks of functions that nothing in the region enters, or that call themselves: each has a rate of its own.
     pub roots: Vec<usize>,
     /// Functions that call themselves, directly or not.

@@ -3,7 +3,7 @@
 //! In: probabilities of arms, and executions. Out: those of the steps that a processor takes from node to node; returns go behind each
 //! call as often as it was made.
 
-use super::region::{By, Region, ReturnSite, Step};
+use super::region::{By, Region, Step};
 
 /// Probabilities of the walk's steps from those of arms and executions per block.
 pub fn steps(region: &Region, arms: &[f64], blocks: &[f64]) -> Vec<f64> {
@@ -31,15 +31,12 @@ impl Step {
     }
 }
 
-/// For each return, the share of its function's runs that go there.
+/// For each call of [`Region::returns`], the share of its context's runs that return there.
 pub(super) fn shares(region: &Region, arms: &[f64], blocks: &[f64]) -> Vec<f64> {
     let flow = |arm: usize| arms[arm] * blocks[region.nodes[region.arms[arm].node].block];
-    let share = |site: &ReturnSite| {
-        let through: f64 =
-            site.tails.iter().map(|&(arm, entry)| flow(arm) / blocks[entry].max(1e-12)).product();
-        (flow(site.call) * through / blocks[site.entry].max(1e-12)).min(1.0)
-    };
-    region.returns.iter().map(share).collect()
+    let mut shares = vec![0.0; region.returns.len()];
+    region.contexts.iter().for_each(|context| context.share(region, flow, blocks, &mut shares));
+    shares
 }
 
 /// Scales the `steps` of a node that sum to more than 1: rounding and recursion may bring a return's shares there.

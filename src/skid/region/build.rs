@@ -1,16 +1,14 @@
 //! Linked functions → a region.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::expectation::{OUTSIDE, expectation};
-use super::{Arm, ArmKind, Block, By, Decision, Recursion, Region, ReturnSite, Step};
+use super::{Arm, ArmKind, Block, By, Decision, Recursion, Region, Step};
 use crate::code::{CallSite, Exit, FunctionIx, Program};
 use crate::skid::classes::Classes;
 use crate::skid::components::Components;
 use crate::skid::fusion;
-
-/// Tail calls followed when looking for the call that a return belongs to.
-const TAIL_DEPTH: usize = 3;
 
 impl Region {
     /// Builds the region of `functions`. `keep` says which instructions (function, index of its first instruction's block)
@@ -45,7 +43,8 @@ impl Region {
         region.find_levels(program, functions, &index);
         region.find_roots(functions, &index, &|f| program.hidden.contains(&f) || fed.contains(&f));
         region.find_recursions();
-        region.find_returns(functions, &index);
+        let entries: Vec<usize> = functions.iter().filter_map(|&f| index.entry(f).copied()).collect();
+        region.find_returns(&entries);
         region.add_steps(program);
         region
     }
@@ -202,45 +201,11 @@ impl Region {
         self.roots.extend(closed);
     }
 
-    fn find_returns(&mut self, functions: &[FunctionIx], index: &Index) {
-        for &f in functions {
-            if let Some(&entry) = index.entry(f) {
-                let mut found = Vec::new();
-                self.trace_back(entry, entry, &mut Vec::new(), &mut found, index);
-                self.returns.extend(found);
-            }
-        }
-    }
-
-    /// Calls that lead to `at`, directly or by tail calls; `tails` is the way from there to `entry`.
-    fn trace_back(
-        &self,
-        entry: usize,
-        at: usize,
-        tails: &mut Vec<(usize, usize)>,
-        found: &mut Vec<ReturnSite>,
-        index: &Index,
-    ) {
-        for (ix, arm) in self.arms.iter().enumerate().filter(|(_, a)| a.to == Some(at)) {
-            match arm.kind {
-                ArmKind::Call { .. } => found.push(ReturnSite { entry, call: ix, tails: tails.clone() }),
-                ArmKind::Tail if tails.len() < TAIL_DEPTH => {
-                    let from = self.blocks[self.nodes[arm.node].block].function;
-                    if let Some(&left) = index.entry(from) {
-                        tails.push((ix, left));
-                        self.trace_back(entry, left, tails, found, index);
-                        tails.pop();
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
     fn add_steps(&mut self, program: &Program) {
-        let mut returns: BTreeMap<FunctionIx, Vec<usize>> = BTreeMap::new();
-        for (ix, site) in self.returns.iter().enumerate() {
-            returns.entry(self.blocks[site.entry].function).or_default().push(ix);
+        let mut returns: BTreeMap<FunctionIx, Range<usize>> = BTreeMap::new();
+        for context in &self.contexts {
+            let functions = context.entries.iter().map(|&entry| self.blocks[entry].function);
+            returns.extend(functions.map(|function| (function, context.calls.clone())));
         }
         let mut arm = 0;
         for node in 0..self.nodes.len() {
@@ -259,8 +224,8 @@ impl Region {
             if first == arm && in_block {
                 self.steps.push(Step { to: node + 1, by: By::Sure });
             } else if self.returns_at(program, node) {
-                for &ix in returns.get(&self.nodes[node].function).into_iter().flatten() {
-                    if let ArmKind::Call { after: Some(to) } = self.arms[self.returns[ix].call].kind {
+                for ix in returns.get(&self.nodes[node].function).cloned().into_iter().flatten() {
+                    if let ArmKind::Call { after: Some(to) } = self.arms[self.returns[ix]].kind {
                         self.steps.push(Step { to, by: By::Return(ix) });
                     }
                 }
