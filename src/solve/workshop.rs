@@ -59,11 +59,14 @@ pub struct Workshop<'a> {
     solver: Solver,
 }
 
+/// An arm: the instruction it is of, as a function and an index, and that which it goes to in the region.
+type Key = ((FunctionIx, usize), Option<(FunctionIx, usize)>);
+
 /// What is known of functions each taken alone.
 #[derive(Default)]
 struct Alone {
-    /// Probability of each arm: function, instruction, instruction it goes to.
-    arms: BTreeMap<(FunctionIx, usize, Option<usize>), f64>,
+    /// Probability of each arm that has alternatives.
+    arms: BTreeMap<Key, f64>,
     /// Weight of each block.
     weight: BTreeMap<(FunctionIx, usize), f64>,
 }
@@ -168,8 +171,9 @@ impl<'a> Workshop<'a> {
             .flatten();
         if let Some(z) = &flow {
             let probabilities = probabilities(region, z);
-            for (arm, p) in region.arms.iter().zip(probabilities) {
-                alone.arms.insert(key(region, arm), p);
+            // where there is no choice, as at calls of others, nothing was learnt
+            for ix in region.decisions.iter().flat_map(|decision| decision.arms.clone()) {
+                alone.arms.insert(key(region, &region.arms[ix]), probabilities[ix]);
             }
         }
         let rates = flow
@@ -203,9 +207,9 @@ impl Alone {
     }
 }
 
-fn key(region: &Region, arm: &Arm) -> (FunctionIx, usize, Option<usize>) {
-    let node = &region.nodes[arm.node];
-    (node.function, node.inst, arm.to.map(|b| region.nodes[region.blocks[b].nodes.start].inst))
+fn key(region: &Region, arm: &Arm) -> Key {
+    let place = |node: usize| (region.nodes[node].function, region.nodes[node].inst);
+    (place(arm.node), arm.to.map(|b| place(region.blocks[b].nodes.start)))
 }
 
 /// Instructions in sampled blocks of a group at most, where there are so many in `all`.
