@@ -195,8 +195,10 @@ impl State {
         let overwritten = stored.map(|pointer| self.overwritten(&pointer, inst.width)).unwrap_or_default();
         let elsewhere = inst.stores && inst.memory.is_some() && target.is_none();
         let anywhere = inst.is_call() || elsewhere || inst.kind == Kind::String;
-        let given = self.slots.keys().copied().filter(|&slot| anywhere && self.frame.is_given(slot));
-        let changed: Vec<Location> = given.chain(overwritten).filter(|&slot| Some(slot) != target).collect();
+        let anyones = anywhere && !self.frame.given.is_empty();
+        let given = anyones.then(|| self.slots.keys().copied().filter(|&slot| self.frame.is_given(slot)));
+        let changed: Vec<Location> =
+            given.into_iter().flatten().chain(overwritten).filter(|&slot| Some(slot) != target).collect();
         changed.into_iter().for_each(|slot| self.put(slot, Form::of(Unknown::Made(ix, slot))));
     }
 
