@@ -56,8 +56,6 @@ pub struct Branch {
     pub from: u64,
     /// Address it went to.
     pub to: u64,
-    /// Mode of the sample.
-    pub mode: CpuMode,
     /// Process.
     pub pid: i32,
     era: Era,
@@ -252,8 +250,11 @@ impl<'a> Equal<'a> {
     /// The branches before a sample, the latest first, and what ran between them.
     fn note_branches(&mut self, sample: &Sample<'_>, era: Era, at: When) {
         let Sample { attr, mode, pid, .. } = *sample;
+        if matches!(mode, CpuMode::Hypervisor | CpuMode::GuestKernel | CpuMode::GuestUser) {
+            return;
+        }
         for BranchEntry { from, to, .. } in taken(sample) {
-            self.branches.note(Branch { from, to, mode, pid, era }, at, 1);
+            self.branches.note(Branch { from, to, pid, era }, at, 1);
         }
         let Some(&Some(extent)) = self.extents.get(attr.0 as usize) else { return };
         if let Some(weight) = STACK.checked_div(extent.covers(sample)) {

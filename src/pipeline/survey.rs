@@ -241,8 +241,7 @@ impl Survey {
     }
 
     fn fold_branch(&mut self, branch: &Branch, at: When, n: u64) {
-        let place =
-            |address| self.images.location(&self.spaces.resolve(branch.mode, branch.pid, at, address)?);
+        let place = |address| self.branched(branch.pid, at, address);
         if let (Some(from), Some(to)) = (place(branch.from), place(branch.to)) {
             *self.branches.entry((from, to)).or_default() += n;
         }
@@ -345,4 +344,33 @@ fn walk(
     // What was put off is looked for ahead of the samples, from the start of the file.
     cuts.retain(|_| !deferred);
     Ok((spaces, losses, Stretches { cuts, deferred }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::pipeline::stacks::taken;
+    use crate::progress::Silent;
+
+    #[test]
+    fn branches_count_in_whatever_mode_their_sample_is() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/perf");
+        let file = PerfFile::open(&folder.join("quipper-raw_callgraph_branch-3.4.data")).unwrap();
+        let survey = Survey::take(&file, Default::default(), 1, &Silent, |_, _| {}).unwrap();
+        let (mut records, mut placed, mut in_other) = (file.records().unwrap(), 0, 0);
+        while let Some(record) = records.next().unwrap() {
+            let Ok(Some(sample)) = file.sample(&record) else { continue };
+            for branch in taken(&sample) {
+                let place = |address| survey.branched(sample.pid, when(&record, &sample), address);
+                if place(branch.from).is_some() && place(branch.to).is_some() {
+                    placed += 1;
+                    in_other += u64::from(survey.mapped(&record, &sample, branch.from).is_none());
+                }
+            }
+        }
+        assert_eq!(survey.branches.values().sum::<u64>(), placed);
+        assert!(in_other > 0, "of {placed}");
+    }
 }
