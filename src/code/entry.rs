@@ -5,6 +5,7 @@
 //! multiply the index and add the base one after the other. What the registers hold is for [`super::jump_table`] to find.
 
 use super::inst::{Address, Effect, Inst, Number, Registers};
+use super::linear::Linear;
 
 /// An index is multiplied by so much at least: no entry has fewer bytes.
 const SMALLEST: i64 = 4;
@@ -30,9 +31,9 @@ pub(super) fn read_by<'a>(jump: &Inst, mut before: impl Iterator<Item = &'a Inst
         Some(operand) => (jump.address, operand, None),
         None => loaded(jump.reads.without(Registers::STACK).general_number()?, &mut before)?,
     };
-    let (from, sum) = Sum::of(operand)?.indexed(load, before)?;
-    let (index, base) = sum.split()?;
-    Some(Entry { index, base, disp: sum.disp, added, from })
+    let (from, sum) = indexed(address(operand)?, load, before)?;
+    let (index, base) = split(&sum)?;
+    Some(Entry { index, base, disp: sum.constant, added, from })
 }
 
 /// Where what ends up in the register `value` is read, its operand, and the register that is added to it.
@@ -68,88 +69,62 @@ fn loaded<'a>(
     None
 }
 
-/// A sum of registers, each multiplied by something, and of a constant.
-#[derive(Clone, Debug, Default)]
-struct Sum {
-    terms: Vec<(u8, i64)>,
-    disp: i64,
+/// Registers, each multiplied by something, and a constant.
+type Sum = Linear<u8>;
+
+fn address(operand: Address) -> Option<Sum> {
+    let base = operand.base.map(|base| (base, 1));
+    let index = operand.index.map(|(index, scale)| (index, i64::from(scale)));
+    let terms = base.into_iter().chain(index);
+    let sum = terms.fold(Sum::constant(operand.disp), |sum, (register, by)| sum.plus(&Sum::of(register), by));
+    (!operand.opaque).then_some(sum)
 }
 
-impl Sum {
-    fn of(operand: Address) -> Option<Sum> {
-        let mut sum = Sum { terms: Vec::new(), disp: operand.disp };
-        operand.base.into_iter().for_each(|base| sum.add(base, 1));
-        operand.index.into_iter().for_each(|(index, scale)| sum.add(index, scale.into()));
-        (!operand.opaque).then_some(sum)
-    }
-
-    fn add(&mut self, register: u8, by: i64) {
-        match self.terms.iter_mut().find(|term| term.0 == register) {
-            Some(term) => term.1 = term.1.saturating_add(by),
-            None => self.terms.push((register, by)),
+/// `sum` by what the instructions `before` the one at `from` make its registers of, as far as it takes for one of them to be an index;
+/// and the address of the instruction behind which that is.
+fn indexed<'a>(
+    mut sum: Sum,
+    mut from: u64,
+    mut before: impl Iterator<Item = &'a Inst>,
+) -> Option<(u64, Sum)> {
+    while sum.terms.iter().all(|&(_, by)| by < SMALLEST) {
+        let inst = before.next()?;
+        let changed = sum.terms.iter().find(|(register, _)| inst.changes().has(*register)).copied();
+        if let Some((register, by)) = changed {
+            sum = sum.plus(&Sum::of(register), -by).plus(&made(inst, register)?, by);
         }
+        from = inst.address;
     }
+    Some((from, sum))
+}
 
-    /// By what the instructions `before` the one at `from` make its registers of, as far as it takes for one of them to be an index;
-    /// and the address of the instruction behind which that is.
-    fn indexed<'a>(mut self, mut from: u64, before: impl Iterator<Item = &'a Inst>) -> Option<(u64, Sum)> {
-        let mut before = before;
-        while self.terms.iter().all(|&(_, by)| by < SMALLEST) {
-            let inst = before.next()?;
-            self = self.before(inst)?;
-            from = inst.address;
+/// What `inst` leaves in a `register` that it changes; `None` where that is no such sum.
+fn made(inst: &Inst, register: u8) -> Option<Sum> {
+    let writes = |to: Number| to == Number::Register(register);
+    Some(match inst.effect {
+        Effect::Add { to, from: Number::Constant(added), minus } if writes(to) => {
+            Sum::of(register).shifted(if minus { added.wrapping_neg() } else { added })
         }
-        Some((from, self))
-    }
-
-    /// The same before `inst` ran; `None` where that is no such sum.
-    fn before(mut self, inst: &Inst) -> Option<Sum> {
-        let changed = inst.changes();
-        let Some(at) = self.terms.iter().position(|&(register, _)| changed.has(register)) else {
-            return Some(self);
-        };
-        let (register, by) = self.terms[at];
-        let writes = |to: Number| to == Number::Register(register);
-        match inst.effect {
-            Effect::Add { to, from: Number::Constant(added), minus } if writes(to) => {
-                let added = added.wrapping_mul(by);
-                self.disp = if minus { self.disp.wrapping_sub(added) } else { self.disp.wrapping_add(added) };
-            }
-            Effect::Add { to, from: Number::Register(from), minus: false } if writes(to) => {
-                self.add(from, by)
-            }
-            Effect::Copy { to, from: Number::Register(from) } if writes(to) => {
-                self.replace(at, &[(from, by)])
-            }
-            Effect::Scale { to, from: Number::Register(from), by: factor } if writes(to) => {
-                self.replace(at, &[(from, by.checked_mul(factor)?)]);
-            }
-            Effect::Lea { to } if to == register => {
-                let sum = Sum::of(inst.memory?)?;
-                let terms: Option<Vec<_>> =
-                    sum.terms.iter().map(|&(r, b)| Some((r, b.checked_mul(by)?))).collect();
-                self.replace(at, &terms?);
-                self.disp = self.disp.wrapping_add(sum.disp.wrapping_mul(by));
-            }
-            _ => return None,
+        Effect::Add { to, from: Number::Register(from), minus: false } if writes(to) => {
+            Sum::of(register).plus(&Sum::of(from), 1)
         }
-        Some(self)
-    }
-
-    fn replace(&mut self, at: usize, terms: &[(u8, i64)]) {
-        self.terms.remove(at);
-        terms.iter().for_each(|&(register, by)| self.add(register, by));
-    }
-
-    /// Its index, and its base.
-    fn split(&self) -> Option<((u8, u8), Option<u8>)> {
-        let (index, base): (Vec<_>, Vec<_>) = self.terms.iter().partition(|(_, by)| *by >= SMALLEST);
-        let [(index, bytes @ (4 | 8))] = index[..] else { return None };
-        match base[..] {
-            [] => Some(((index, bytes as u8), None)),
-            [(base, 1)] => Some(((index, bytes as u8), Some(base))),
-            _ => None,
+        Effect::Copy { to, from: Number::Register(from) } if writes(to) => Sum::of(from),
+        Effect::Scale { to, from: Number::Register(from), by } if writes(to) => {
+            Sum::default().plus(&Sum::of(from), by)
         }
+        Effect::Lea { to } if to == register => address(inst.memory?)?,
+        _ => return None,
+    })
+}
+
+/// The index in a sum with the bytes of an entry, and the base.
+fn split(sum: &Sum) -> Option<((u8, u8), Option<u8>)> {
+    let (index, base): (Vec<_>, Vec<_>) = sum.terms.iter().partition(|(_, by)| *by >= SMALLEST);
+    let [(index, bytes @ (4 | 8))] = index[..] else { return None };
+    match base[..] {
+        [] => Some(((index, bytes as u8), None)),
+        [(base, 1)] => Some(((index, bytes as u8), Some(base))),
+        _ => None,
     }
 }
 
@@ -157,15 +132,8 @@ impl Sum {
 mod tests {
     use super::super::decode::Bitness;
     use super::super::explore::explore;
-    use super::super::function::Function;
     use super::super::source::Source;
-    use super::super::testing::Bytes;
-
-    /// Where the jump at an address may go.
-    fn targets(f: &Function, jump: u64) -> Vec<u64> {
-        let block = f.cfg.block_of(f.at(jump).expect("the jump"));
-        f.cfg.successors(block).map(|e| f.insts[f.cfg.blocks[e.to].first].address).collect()
-    }
+    use super::super::testing::{Bytes, targets};
 
     fn with_table(mut code: Vec<u8>, at: usize, entries: &[i32]) -> Vec<u8> {
         code.resize(at, 0xcc);

@@ -255,18 +255,8 @@ fn allowed(branch: &Inst, limit: i64) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::super::explore::explore;
-    use super::super::function::Function;
-    use super::super::testing::Bytes;
+    use super::super::testing::{Bytes, targets};
     use super::*;
-
-    /// Where the jump at an address may go.
-    fn targets(f: &Function, jump: u64) -> Vec<u64> {
-        let block = f.cfg.block_of(f.at(jump).expect("the jump"));
-        let to = f.cfg.successors(block).map(|e| f.insts[f.cfg.blocks[e.to].first].address);
-        let mut targets: Vec<u64> = to.collect();
-        targets.sort_unstable();
-        targets
-    }
 
     fn words(code: &mut Vec<u8>, at: usize, entries: &[i32]) {
         code.resize(at, 0xcc);

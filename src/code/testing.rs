@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Bitness, Linker, Place, Source, Taken};
+use super::{Bitness, Function, Linker, Place, Source, Taken};
 
 /// Bytes of x86-64 code at an address.
 pub(crate) struct Bytes(pub u64, pub Vec<u8>);
@@ -16,6 +16,12 @@ impl Source for Bytes {
         let skip = address.wrapping_sub(self.0) as usize;
         self.1.get(skip..).map(|b| b[..b.len().min(len)].to_vec()).unwrap_or_default()
     }
+}
+
+/// Where the jump at an address may go, in the order of its table.
+pub(crate) fn targets(f: &Function, jump: u64) -> Vec<u64> {
+    let block = f.cfg.block_of(f.at(jump).expect("the jump"));
+    f.cfg.successors(block).map(|e| f.insts[f.cfg.blocks[e.to].first].address).collect()
 }
 
 /// A loop that pushes or pops, by a register that is no argument's:

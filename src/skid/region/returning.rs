@@ -63,10 +63,10 @@ impl Region {
                 calls[context(to)].push(ix);
             }
         }
-        for (context, direct) in contexts.iter_mut().zip(calls) {
+        for (mut context, direct) in contexts.into_iter().zip(calls) {
             context.entries.sort_unstable();
-            self.add_calls(context, direct);
-            self.contexts.push(context.clone());
+            self.add_calls(&mut context, direct);
+            self.contexts.push(context);
         }
     }
 
@@ -97,26 +97,23 @@ impl Context {
         shares: &mut [f64],
     ) {
         let calls = &region.returns[self.calls.clone()];
-        let mut made = vec![0.0; calls.len()];
-        for (made, &call) in made.iter_mut().zip(calls) {
+        let (before, own) = shares.split_at_mut(self.calls.start);
+        for (share, &call) in own.iter_mut().zip(calls) {
             let direct = region.arms[call].to.is_some_and(|to| self.entries.binary_search(&to).is_ok());
-            *made = if direct { flow(call) } else { 0.0 };
+            *share = if direct { flow(call) } else { 0.0 };
         }
         for &(tail, from) in &self.entered {
             let (through, from) = (flow(tail), region.contexts[from].calls.clone());
-            for (call, share) in region.returns[from.clone()].iter().zip(&shares[from]) {
+            for (call, share) in region.returns[from.clone()].iter().zip(&before[from]) {
                 if let Ok(at) = calls.binary_search(call) {
-                    made[at] += through * share;
+                    own[at] += through * share;
                 }
             }
         }
         let runs: f64 = self.entries.iter().map(|&entry| blocks[entry]).sum();
         let inside: f64 = self.within.iter().map(|&tail| flow(tail)).sum();
         let begun = (runs - inside).max(1e-12);
-        shares[self.calls.clone()]
-            .iter_mut()
-            .zip(made)
-            .for_each(|(share, made)| *share = (made / begun).min(1.0));
+        own[..calls.len()].iter_mut().for_each(|share| *share = (*share / begun).min(1.0));
     }
 }
 
