@@ -21,8 +21,8 @@ pub struct Around<'a> {
     by_arm: Vec<(usize, usize)>,
     /// The steps of each node that returns.
     returning: Vec<Range<usize>>,
-    /// The decision of each free logit, and the first logit of that.
-    decisions: Vec<(usize, usize)>,
+    /// The decisions of each free logit.
+    decisions: Vec<Vec<usize>>,
 }
 
 impl Circulation {
@@ -39,12 +39,11 @@ impl Circulation {
     }
 }
 
-/// The decision of each free logit of `region`, and the first logit of that.
-fn decisions(region: &Region) -> Vec<(usize, usize)> {
-    let mut decisions = Vec::with_capacity(region.freedom());
+/// The decisions of each free logit of `region`.
+fn decisions(region: &Region) -> Vec<Vec<usize>> {
+    let mut decisions = vec![Vec::new(); region.freedom()];
     for (ix, decision) in region.decisions.iter().enumerate() {
-        let own = (ix, decisions.len());
-        decisions.extend(std::iter::repeat_n(own, decision.arms.len() - 1));
+        decision.logits().for_each(|logit| decisions[logit].push(ix));
     }
     decisions
 }
@@ -60,25 +59,27 @@ impl Around<'_> {
     ///
     /// Another logit changes one column of the equations, another rate of a root one number on their right: what follows
     /// takes one solution, not another factorisation (Sherman and Morrison, "Adjustment of an inverse matrix corresponding
-    /// to a change in one element of a given matrix", 1950).
+    /// to a change in one element of a given matrix", 1950). Of decisions that share the logit all columns change alike, which
+    /// is of rank one as well.
     pub fn moved(&self, k: usize, step: f64, total: f64) -> Option<Rates> {
         let Around { circulation, region, z, flow, .. } = self;
         let mut change = vec![0.0; region.blocks.len()];
         let (mut arms, mut factor) = (flow.arms.clone(), 1.0);
-        let mut changed = 0..0;
+        let mut changed = Vec::new();
         match k.checked_sub(region.freedom()) {
             Some(root) => change[region.roots[root + 1]] = (z[k] + step).exp() - z[k].exp(),
             None => {
                 changed = self.decide(k, step, &mut arms);
-                for &(to, _, arm) in range(&circulation.feeds, &changed, |feed| feed.2) {
+                for &(to, _, arm) in range(&circulation.feeds, &changed[0], |feed| feed.2) {
                     change[to] += DAMPING * (arms[arm] - flow.arms[arm]);
                 }
             }
         }
         let change = circulation.pattern.solve(&flow.factors, &change);
         if !changed.is_empty() {
-            let from = region.nodes[region.arms[changed.start].node].block;
-            factor = flow.blocks[from] / (1.0 - change[from]);
+            let from = || changed.iter().map(|arms| region.nodes[region.arms[arms.start].node].block);
+            let sum = |of: &[f64]| from().map(|block| of[block]).sum::<f64>();
+            factor = sum(&flow.blocks) / (1.0 - sum(&change));
         }
         let blocks = flow.blocks.iter().zip(&change).map(|(e, c)| e + factor * c).collect();
         let blocks = scaled(region, blocks, total)?;
@@ -86,19 +87,22 @@ impl Around<'_> {
     }
 
     /// Makes those of `arms` what they are where logit `k` is `step` more, and says which change.
-    fn decide(&self, k: usize, step: f64, arms: &mut [f64]) -> Range<usize> {
-        let (decision, first) = self.decisions[k];
-        let changed = self.region.decisions[decision].arms.clone();
-        let mut logits = self.z[first..first + changed.len() - 1].to_vec();
-        logits[k - first] += step;
-        softmax(&logits, &mut arms[changed.clone()]);
-        changed
+    fn decide(&self, k: usize, step: f64, arms: &mut [f64]) -> Vec<Range<usize>> {
+        let decide = |&ix: &usize| {
+            let decision = &self.region.decisions[ix];
+            let mut logits = self.z[decision.logits()].to_vec();
+            logits[k - decision.first] += step;
+            softmax(&logits, &mut arms[decision.arms.clone()]);
+            decision.arms.clone()
+        };
+        self.decisions[k].iter().map(decide).collect()
     }
 
     /// The walk where no arms but those `changed` are others.
-    fn steps(&self, changed: &Range<usize>, arms: &[f64], blocks: &[f64]) -> Vec<f64> {
+    fn steps(&self, changed: &[Range<usize>], arms: &[f64], blocks: &[f64]) -> Vec<f64> {
         let mut steps = self.steps.clone();
-        range(&self.by_arm, changed, |by| by.0).iter().for_each(|&(arm, step)| steps[step] = arms[arm]);
+        let own = changed.iter().flat_map(|changed| range(&self.by_arm, changed, |by| by.0));
+        own.for_each(|&(arm, step)| steps[step] = arms[arm]);
         let shares = shares(self.region, arms, blocks);
         for own in &self.returning {
             let likely = self.region.steps[own.clone()].iter().map(|step| step.likely(arms, &shares));
@@ -118,23 +122,33 @@ fn range<'a, T>(sorted: &'a [T], keys: &Range<usize>, key: impl Fn(&T) -> usize)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::skid::testing::called;
+    use crate::skid::testing::{called, threaded};
 
-    #[test]
-    fn what_moves_one_parameter_is_what_starts_there() {
-        let region = called();
-        let circulation = Circulation::new(&region);
-        let z = [1.0, -0.5, 2.0, 0.3];
-        let around = circulation.around(&region, &z);
+    /// The flow where one parameter is another is what it is from the start there.
+    fn moves(region: &Region, z: &[f64]) {
+        let circulation = Circulation::new(region);
+        let around = circulation.around(region, z);
         for k in 0..z.len() {
             for step in [0.02, -0.7] {
-                let mut there = z;
+                let mut there = z.to_vec();
                 there[k] += step;
-                let anew = circulation.rates(&region, &there, 100.0).expect("flows");
+                let anew = circulation.rates(region, &there, 100.0).expect("flows");
                 let moved = around.moved(k, step, 100.0).expect("flows");
                 let pairs = anew.blocks.iter().zip(&moved.blocks).chain(anew.steps.iter().zip(&moved.steps));
                 assert!(pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-9 * (1.0 + a)), "{k} {step}");
             }
         }
+    }
+
+    #[test]
+    fn what_moves_one_parameter_is_what_starts_there() {
+        moves(&called(), &[1.0, -0.5, 2.0, 0.3]);
+    }
+
+    #[test]
+    fn what_moves_a_logit_that_decisions_share_moves_all_of_them() {
+        let mut region = threaded();
+        region.share_logits(&[0.0; 4]);
+        moves(&region, &[0.4, -1.2]);
     }
 }

@@ -91,6 +91,8 @@ pub fn model(
     let kept = |f: FunctionIx, b: usize| keep(f, b) && runs(f, b);
     let mut region = Region::fed(program, classes, functions, &kept, &fed);
     region.away = away(program, functions, &region, &retired[0]);
+    let samples = observation(&region, &retired[0]).of_blocks(&region);
+    region.share_logits(&samples);
     let seen = time.unwrap_or(&retired[0]);
     for node in &mut region.nodes {
         node.fused &= fusion::fuses(program, reporting, node);

@@ -137,11 +137,8 @@ fn instructions(region: &Region, blocks: &[f64]) -> f64 {
 /// Arm probabilities: softmax over each decision, 1 for arms without an alternative.
 pub fn probabilities(region: &Region, z: &Logits) -> Vec<f64> {
     let mut arms = vec![1.0; region.arms.len()];
-    let mut at = 0;
     for decision in &region.decisions {
-        let free = decision.arms.len() - 1;
-        softmax(&z[at..at + free], &mut arms[decision.arms.clone()]);
-        at += free;
+        softmax(&z[decision.logits()], &mut arms[decision.arms.clone()]);
     }
     arms
 }
@@ -173,9 +170,15 @@ pub fn mean(region: &Region, shares: &[(f64, &Logits)]) -> Option<Vec<f64>> {
     let taken = |arm: usize| {
         flows.iter().map(|(flow, _)| flow.taken(region, arm)).sum::<f64>() + NEVER * otherwise[arm]
     };
-    let logits = region.decisions.iter().flat_map(|decision| {
-        decision.arms.clone().skip(1).map(|arm| (taken(arm) / taken(decision.arms.start)).ln())
-    });
+    let mut arms: Vec<(f64, f64)> = vec![(0.0, 0.0); region.freedom()];
+    for decision in &region.decisions {
+        let first = taken(decision.arms.start);
+        for (logit, arm) in arms[decision.logits()].iter_mut().zip(decision.arms.clone().skip(1)) {
+            logit.0 += taken(arm);
+            logit.1 += first;
+        }
+    }
+    let logits = arms.into_iter().map(|(arm, first)| (arm / first).ln());
     let usual = |root: usize| root_rate(region, &middle, root);
     let seldom = NEVER / (0..region.roots.len()).map(usual).sum::<f64>();
     let run = |root: usize| flows.iter().map(|(_, roots)| roots[root]).sum::<f64>() + seldom * usual(root);

@@ -38,12 +38,22 @@ impl Scope {
     }
 }
 
+/// Which calls of what is kept are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calls {
+    /// All.
+    All,
+    /// In functions that hold something those whose blocks do, in others all.
+    Loaded,
+}
+
 /// Blocks of `functions` worth keeping: those that hold more than `least` by `load` (function, block), and what leads to them.
 pub fn hot(
     program: &Program,
     functions: &[FunctionIx],
     load: &BTreeMap<(FunctionIx, usize), f64>,
     least: f64,
+    calls: Calls,
 ) -> BTreeSet<(FunctionIx, usize)> {
     let loaded: BTreeSet<(FunctionIx, usize)> =
         load.iter().filter(|(_, l)| **l > least).map(|(at, _)| *at).collect();
@@ -51,7 +61,8 @@ pub fn hot(
     let mut hot = loaded.clone();
     let reached = reached(program, functions, &own);
     hot.extend(reached.iter().map(|&f| (f, 0)));
-    for call in reached.iter().flat_map(|&f| program.calls_in(f)) {
+    let callers = reached.iter().filter(|f| calls == Calls::All || !own.contains(f));
+    for call in callers.flat_map(|&f| program.calls_in(f)) {
         if call.targets.iter().any(|t| reached.contains(&t.function)) {
             hot.insert((call.caller, program.functions[call.caller].1.cfg.block_of(call.inst)));
         }
@@ -234,7 +245,8 @@ mod tests {
         let functions = vec![(0, explore(&Bytes(0, code), range, &[]))];
         let program = Program::link(functions, &NoStubs, &Told::default());
         let load = BTreeMap::from([((0, 1), 1.0)]);
-        let hot: Vec<usize> = hot(&program, &[0], &load, 0.0).into_iter().map(|(_, block)| block).collect();
+        let hot: Vec<usize> =
+            hot(&program, &[0], &load, 0.0, Calls::All).into_iter().map(|(_, block)| block).collect();
         assert_eq!(hot, [0, 1, 2, 4], "all but the nops");
     }
 
@@ -251,7 +263,7 @@ mod tests {
         let program = Program::link(functions.into(), &NoStubs, &Told::default());
         let load = BTreeMap::from([((1, 0), 1.0)]);
         let hot: BTreeSet<FunctionIx> =
-            hot(&program, &[0, 1, 2], &load, 0.0).into_iter().map(|h| h.0).collect();
+            hot(&program, &[0, 1, 2], &load, 0.0, Calls::All).into_iter().map(|h| h.0).collect();
         assert_eq!(hot, BTreeSet::from([0, 1]));
     }
 
@@ -262,9 +274,26 @@ mod tests {
         let range = 0..code.len() as u64;
         let functions = vec![(0, explore(&Bytes(0, code), range, &[]))];
         let program = Program::link(functions, &NoStubs, &Told::default());
-        let of = |block| hot(&program, &[0], &BTreeMap::from([((0, block), 1.0)]), 0.0);
+        let of = |block| hot(&program, &[0], &BTreeMap::from([((0, block), 1.0)]), 0.0, Calls::All);
         let blocks = |hot: BTreeSet<(FunctionIx, usize)>| hot.into_iter().map(|h| h.1).collect::<Vec<_>>();
         assert_eq!(blocks(of(1)), [0, 1, 2, 3, 4]);
         assert_eq!(blocks(of(4)), [0, 1, 2, 4], "what is behind the loop runs once");
+    }
+
+    #[test]
+    fn of_much_code_only_calls_are_kept_that_hold_something() {
+        // 0: je 7; 2: call 10; 7: dec %edi; 9: jne 0; b: ret — at 10: nop; ret
+        let mut code = vec![0x74, 5, 0xe8, 0x09, 0, 0, 0, 0xff, 0xcf, 0x75, 0xf5, 0xc3];
+        code.resize(0x10, 0xcc);
+        code.extend([0x90, 0xc3]);
+        let source = Bytes(0, code);
+        let functions = [0..0xc, 0x10..0x12].map(|r| (0, explore(&source, r, &[])));
+        let program = Program::link(functions.into(), &NoStubs, &Told::default());
+        let called = |call: f64, calls| {
+            let load = BTreeMap::from([((0, 1), call), ((0, 2), 5.0), ((1, 0), 5.0)]);
+            hot(&program, &[0, 1], &load, 1.0, calls).contains(&(0, 1))
+        };
+        assert!(called(0.0, Calls::All) && called(2.0, Calls::Loaded));
+        assert!(!called(0.0, Calls::Loaded));
     }
 }

@@ -1,6 +1,7 @@
 //! A connected piece of the program as plain numbers: instructions are nodes, and every transfer of control is an arm.
 
 mod build;
+mod copies;
 mod expectation;
 mod known;
 mod returning;
@@ -98,6 +99,8 @@ pub enum ArmKind {
 pub struct Decision {
     /// Its arms.
     pub arms: Range<usize>,
+    /// The first of its free logits, which it may share with others.
+    pub first: usize,
 }
 
 /// One step of the walk that a processor takes through the region.
@@ -204,9 +207,9 @@ pub struct Region {
 }
 
 impl Region {
-    /// Number of free branch logits: arms beyond the first of each decision.
+    /// Number of free branch logits: arms beyond the first of each decision, those of decisions that share them once.
     pub fn freedom(&self) -> usize {
-        self.decisions.iter().map(|d| d.arms.len() - 1).sum()
+        self.decisions.iter().map(|d| d.logits().end).max().unwrap_or(0)
     }
 
     /// Whether the function entered at block `entry` calls itself, and nothing outside calls it.
@@ -216,16 +219,19 @@ impl Region {
 
     /// Logits that the shape of the code suggests, relative to each decision's first arm.
     pub fn expectation(&self) -> Vec<f64> {
-        let relative = |d: &Decision| {
-            let first = self.arms[d.arms.start].prior;
-            self.arms[d.arms.start + 1..d.arms.end].iter().map(move |a| a.prior - first)
-        };
-        self.decisions.iter().flat_map(relative).collect()
+        self.per_logit(|decision, arm| self.arms[arm].prior - self.arms[decision.arms.start].prior)
     }
 
     /// The steps that `node` may take.
     pub fn steps_of(&self, node: usize) -> &[Step] {
         &self.steps[self.starts[node]..self.starts[node + 1]]
+    }
+}
+
+impl Decision {
+    /// Its free logits, one for each arm but the first.
+    pub fn logits(&self) -> Range<usize> {
+        self.first..self.first + self.arms.len() - 1
     }
 }
 

@@ -31,3 +31,15 @@ pub fn called() -> Region {
     let program = Program::link(functions.into(), &NoStubs, &Told::default());
     Region::build(&program, &Classes::of(&program), &[0, 1, 2], &|_, _| true)
 }
+
+/// An interpreter of three operations that ends with the third, with a copy of its switch behind each of the others.
+pub fn threaded() -> Region {
+    // 0: jmp *20(,%rax,8) — 7: nop; jmp — f: nop; nop; jmp — 18: ret — the table at 20
+    let jump = [0xff, 0x24, 0xc5, 0x20, 0, 0, 0];
+    let mut code = [&jump[..], &[0x90], &jump, &[0x90, 0x90], &jump, &[0xc3]].concat();
+    code.resize(0x20, 0x90);
+    code.extend([0x7u64, 0xf, 0x18].iter().flat_map(|target| target.to_le_bytes()));
+    let functions = vec![(0, explore(&Bytes(0, code), 0..0x20, &[]))];
+    let program = Program::link(functions, &NoStubs, &Told::default());
+    Region::build(&program, &Classes::of(&program), &[0], &|_, _| true)
+}

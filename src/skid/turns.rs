@@ -30,8 +30,7 @@ pub fn usual(region: &Region, event: &Observation) -> Usual {
     let mut logits = region.expectation();
     let mut deviations = vec![None; logits.len()];
     for turns in &region.turns {
-        let before = region.decisions[..turns.decision].iter();
-        let logit: usize = before.map(|d| d.arms.len() - 1).sum();
+        let logit = region.decisions[turns.decision].first;
         let nodes = || turns.blocks.iter().flat_map(|&b| region.blocks[b].nodes.clone());
         let weight: f64 = nodes().map(|node| event.weight[node]).sum();
         let executions = weight / nodes().filter(|&node| event.counts[node]).count().max(1) as f64;

@@ -110,6 +110,8 @@ pub struct Conservation<'a> {
     blocks: Vec<f64>,
     total: f64,
     expected: Vec<f64>,
+    /// Ways of the choice that each branch logit is of.
+    ways: Vec<usize>,
     /// Standard deviations of the branch logits that the code says.
     known: Vec<Option<f64>>,
     nests: Nests,
@@ -135,6 +137,7 @@ impl<'a> Conservation<'a> {
         let mut expected = usual.logits;
         expected.extend(&start[expected.len()..]);
         let total = samples.iter().sum();
+        let ways = model.region.per_logit(|decision, _| decision.arms.len() as f64);
         let dispersion = belief.dispersion(model, &blocks);
         let nests = Nests::new(&model.region, &samples);
         let time = model.time.as_ref().filter(|_| belief.timed);
@@ -146,6 +149,7 @@ impl<'a> Conservation<'a> {
                 blocks,
                 total,
                 expected,
+                ways: ways.into_iter().map(|ways| ways as usize).collect(),
                 known: usual.deviations,
                 nests,
                 waits,
@@ -176,11 +180,9 @@ fn start(model: &Model, circulation: &Circulation, blocks: &[f64], logits: &[f64
 impl Conservation<'_> {
     /// Standard deviations of the priors of branch `logits`, around those expected.
     pub fn deviations(&self, logits: &[f64]) -> impl Iterator<Item = f64> {
-        let ways = self.model.region.decisions.iter().map(|d| d.arms.len());
-        let ways = ways.flat_map(|ways| std::iter::repeat_n(ways, ways - 1));
-        let branches = logits.iter().zip(&self.expected).zip(ways).zip(&self.known);
+        let branches = logits.iter().zip(&self.expected).zip(&self.ways).zip(&self.known);
         branches.map(|(((logit, usual), ways), known)| {
-            known.unwrap_or_else(|| self.belief.deviation(*logit, *usual, ways))
+            known.unwrap_or_else(|| self.belief.deviation(*logit, *usual, *ways))
         })
     }
 

@@ -22,7 +22,7 @@ use crate::skid::circulation::probabilities;
 use crate::skid::classes::Classes;
 use crate::skid::folded::Folded;
 use crate::skid::hold::Reporting;
-use crate::skid::hot::{Scope, hot};
+use crate::skid::hot::{Calls, Scope, hot};
 use crate::skid::region::{Arm, Region};
 use crate::skid::{Circulation, Model};
 
@@ -37,6 +37,12 @@ const PRODUCT: usize = 12_000_000;
 const LEAST_SAMPLES: f64 = 1.0;
 /// Functions with more free branches are not looked at alone: their blocks count as they were sampled.
 const MOST_FREEDOM: usize = 150;
+/// Of groups with more free branches only calls are kept that hold something: where much code calls each other, most calls of a
+/// function that was sampled once lead to what all of it calls, and are made once as well. Flow and time over 20 recordings of
+/// libraries, functions, blocks and seconds on one thread: .0517 .1103 37.5 with all, .0514 .1100 23.3 with those. A recording of
+/// Python by 1,877 samples had 2,160 free branches and takes 43 s instead of more than seven minutes. In small code all calls tell:
+/// over 86 recordings blocks are .0388 off with all, .0402 without.
+const MUCH_FREEDOM: usize = 100;
 /// Where every sample counts, a block without one matters if it is expected to have so many.
 const HALF: f64 = 0.5;
 /// Fewer samples of time for each free branch do not decide them.
@@ -130,8 +136,12 @@ impl<'a> Workshop<'a> {
         let sampled = functions.iter().filter(|&&f| first.within(f) > 0.0);
         sampled.for_each(|&f| self.look_at(f, reporting, &mut alone));
         let least = self.scope.least(self.total, first.period);
-        let hot = hot(self.program, &functions, &alone.weight, least);
-        let model = self.model(&functions, reporting, &|f, b| hot.contains(&(f, b)));
+        let with = |calls| {
+            let hot = hot(self.program, &functions, &alone.weight, least, calls);
+            self.model(&functions, reporting, &|f, b| hot.contains(&(f, b)))
+        };
+        let all = with(Calls::All);
+        let model = if all.region.freedom() > MUCH_FREEDOM { with(Calls::Loaded) } else { all };
         if model.region.nodes.is_empty() {
             return None;
         }
@@ -199,11 +209,7 @@ impl Alone {
             let arm = &region.arms[ix];
             self.arms.get(&key(region, arm)).map_or(arm.prior, |p| p.max(LEAST_SHARE).ln())
         };
-        let relative = |d: &crate::skid::Decision| {
-            let first = logit(d.arms.start);
-            d.arms.clone().skip(1).map(|a| logit(a) - first).collect::<Vec<_>>()
-        };
-        region.decisions.iter().flat_map(relative).collect()
+        region.per_logit(|decision, arm| logit(arm) - logit(decision.arms.start))
     }
 }
 

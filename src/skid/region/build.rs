@@ -143,13 +143,14 @@ impl Region {
     }
 
     fn decide(&mut self) {
-        let mut start = 0;
+        let (mut start, mut first) = (0, 0);
         while start < self.arms.len() {
             let (node, is_call) = (self.arms[start].node, self.arms[start].is_call());
             let len =
                 self.arms[start..].iter().take_while(|a| a.node == node && a.is_call() == is_call).count();
             if len > 1 {
-                self.decisions.push(Decision { arms: start..start + len });
+                self.decisions.push(Decision { arms: start..start + len, first });
+                first += len - 1;
                 for to in self.arms[start..start + len].iter().filter_map(|a| a.to) {
                     let first = self.blocks[to].nodes.start;
                     self.nodes[first].chosen = true;
