@@ -126,6 +126,10 @@ fn what_binaries_and_symbols_are_looked_for_in_has_to_be_there() {
         refused("--symfs perf.data", &["--symfs: perf.data"]);
         refused("--kallsyms nowhere", &["nowhere", "No such file"]);
         refused("--kallsyms folder", &["folder", "irectory"]);
+        for (name, text) in [("empty", ""), ("zeros", "0000000000000000 T _text\n0000000000000000 T f\n")] {
+            fs::write(folder.path().join(name), text).unwrap();
+            refused(&format!("--kallsyms {name}"), &[name, "/proc/kallsyms made as root"]);
+        }
         refused("--archive nowhere", &["nowhere", "No such file"]);
     }
 }

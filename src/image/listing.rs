@@ -64,6 +64,11 @@ impl Line {
     }
 }
 
+/// Whether `file` lists symbols of a kernel: who may not see their addresses is shown zeros.
+pub fn lists_kernel(file: &Path) -> bool {
+    Listing::of_file(file, None).is_some()
+}
+
 impl Listing {
     /// The symbols of the recorded kernel, if they are listed anywhere: where the user says, as of this machine if it runs
     /// that kernel, in perf's caches, in the kernel's own image.
@@ -72,11 +77,7 @@ impl Listing {
         build_id: Option<&[u8]>,
         anchor: Option<&Anchor>,
     ) -> Option<Listing> {
-        let list = |file: &PathBuf| match Elf::open(file) {
-            Ok(kernel) => Listing::vmlinux(&kernel, anchor),
-            Err(_) => Listing::kallsyms(open(file)?, anchor),
-        };
-        search.kallsyms.as_ref().and_then(list).or_else(|| {
+        search.kallsyms.as_ref().and_then(|file| Listing::of_file(file, anchor)).or_else(|| {
             let build_id = build_id?;
             let id = hex(build_id);
             let cached = |cache: &PathBuf| {
@@ -87,6 +88,14 @@ impl Listing {
             let listed = files.find_map(|file| Listing::kallsyms(open(&file)?, anchor));
             listed.or_else(|| Listing::vmlinux(&search.kernel(build_id)?, anchor))
         })
+    }
+
+    /// Those that a file lists, or that it has if it is a kernel's image.
+    fn of_file(file: &Path, anchor: Option<&Anchor>) -> Option<Listing> {
+        match Elf::open(file) {
+            Ok(kernel) => Listing::vmlinux(&kernel, anchor),
+            Err(_) => Listing::kallsyms(open(file)?, anchor),
+        }
     }
 
     /// The functions of a kernel's image, moved to where the kernel was.

@@ -46,6 +46,7 @@ pub use debuginfod::{Artifact, Debuginfod};
 pub use elf::{Class, Elf, ElfError, Section, Segment};
 pub use functions::{FunctionRange, FunctionSource, Functions};
 pub use images::Images;
+pub use listing::lists_kernel;
 pub use locate::{Missing, SearchPath, hex};
 pub use mapping::{Mapped, Mapping, MappingIx, When};
 pub use name::{ImageName, NameKind};

@@ -108,6 +108,9 @@ impl Binaries {
         search.archives = unpacked.iter().map(|folder| folder.path().to_owned()).collect();
         if let Some(path) = &options.kallsyms {
             opened(path).map_err(|source| symbols(path, source))?;
+            if !image::lists_kernel(path) {
+                return Err(Error::NotOfKernel(path.clone()));
+            }
             search.kallsyms = Some(path.clone());
         }
         if options.debuginfod {

@@ -91,6 +91,12 @@ pub enum Error {
     /// Binaries are to be looked for where there is no folder.
     #[error("no folder for --symfs: {}: name the one that has the recorded machine's binaries", .0.display())]
     NoFolder(PathBuf),
+    /// What should list the kernel's symbols does not.
+    #[error(
+        "no addresses of a kernel's symbols in {}: name its vmlinux, or a copy of /proc/kallsyms made as root",
+        .0.display()
+    )]
+    NotOfKernel(PathBuf),
     /// Servers are to be asked, but none are known.
     #[error("no debuginfod server is known: name them in DEBUGINFOD_URLS")]
     NoServers,

@@ -19,7 +19,7 @@ __attribute__((noinline)) double burn(int n) {
     for (int i = 1; i < n; i++) sum += (double)i / (sum + 1);
     return sum;
 }
-__attribute__((noinline)) void handler(int signal) { sink += burn(100000); }
+__attribute__((noinline)) void handler(int signal) { sink += burn(300000); }
 __attribute__((noinline)) int compare(const void *a, const void *b) {
     return *(const int *)a / 3 - *(const int *)b / 3;
 }
