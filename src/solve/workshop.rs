@@ -40,7 +40,7 @@ const MOST_FREEDOM: usize = 150;
 /// Of groups with more free branches only calls are kept that hold something: where much code calls each other, most calls of a
 /// function that was sampled once lead to what all of it calls, and are made once as well. Flow and time over 20 recordings of
 /// libraries, functions, blocks and seconds on one thread: .0517 .1103 37.5 with all, .0514 .1100 23.3 with those everywhere. A
-/// recording of Python by 1,877 samples had 2,160 free branches and takes 39 s instead of more than seven minutes. In small code all
+/// recording of Python by 1,877 samples had 2,160 free branches and takes 27 s instead of more than seven minutes. In small code all
 /// calls tell: over 86 recordings blocks are .0388 off with all, .0402 without.
 const MUCH_FREEDOM: usize = 200;
 /// Where every sample counts, a block without one matters if it is expected to have so many.
