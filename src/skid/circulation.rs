@@ -170,15 +170,9 @@ pub fn mean(region: &Region, shares: &[(f64, &Logits)]) -> Option<Vec<f64>> {
     let taken = |arm: usize| {
         flows.iter().map(|(flow, _)| flow.taken(region, arm)).sum::<f64>() + NEVER * otherwise[arm]
     };
-    let mut arms: Vec<(f64, f64)> = vec![(0.0, 0.0); region.freedom()];
-    for decision in &region.decisions {
-        let first = taken(decision.arms.start);
-        for (logit, arm) in arms[decision.logits()].iter_mut().zip(decision.arms.clone().skip(1)) {
-            logit.0 += taken(arm);
-            logit.1 += first;
-        }
-    }
-    let logits = arms.into_iter().map(|(arm, first)| (arm / first).ln());
+    let arms = region.per_logit(|_, arm| taken(arm));
+    let firsts = region.per_logit(|decision, _| taken(decision.arms.start));
+    let logits = arms.into_iter().zip(firsts).map(|(arm, first)| (arm / first).ln());
     let usual = |root: usize| root_rate(region, &middle, root);
     let seldom = NEVER / (0..region.roots.len()).map(usual).sum::<f64>();
     let run = |root: usize| flows.iter().map(|(_, roots)| roots[root]).sum::<f64>() + seldom * usual(root);
