@@ -5,12 +5,12 @@
 //! is put, as far into objects or elements of arrays (tables of virtual functions and of handlers are such), or, if that has next to no
 //! samples, to functions that nothing is known to call and whose address something holds; a call through what the function was given to
 //! such whose address code takes. None enters a function that (indirectly) calls the caller, and none is made by code far colder than
-//! what it would enter: a function that is called elsewhere would be held to how seldom that runs.
+//! what it would enter: a function that is called elsewhere would be held to how seldom that runs. What is known to have been passed to
+//! the function of a call ([`callbacks`](super::callbacks)) comes first, and may lead back.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::inst::Flow;
-use super::link::{Linker, Slot};
+use super::link::{Linker, Slot, Told};
 use super::program::{CallSite, FunctionIx, Place, Program, Target};
 use super::through::{Through, through};
 use crate::divisor::gcd;
@@ -56,36 +56,28 @@ impl Slot {
 }
 
 impl Program {
-    /// Lets unexplained indirect calls enter functions, which have so many `samples`: first those that are surest of it, for what is
+    /// Lets unexplained indirect calls enter functions, by what the recording `told`: first those that are surest of it, for what is
     /// guessed must not lead back.
-    pub(super) fn guess(&mut self, samples: &BTreeMap<Place, f64>, linker: &dyn Linker) {
-        let open = (0..self.calls.len()).filter(|&call| self.is_unexplained(call));
-        let open: Vec<(usize, Through)> = open.map(|call| (call, self.through(call))).collect();
+    pub(super) fn guess(&mut self, told: &Told, linker: &dyn Linker) {
+        let load = |f| told.samples.get(&self.entry(f)).copied().unwrap_or(0.0);
+        let loads: Vec<f64> = (0..self.functions.len()).map(load).collect();
+        let mut open: Vec<usize> = (0..self.calls.len()).filter(|&call| self.is_unexplained(call)).collect();
         if open.is_empty() {
             return;
         }
-        let load = |f| samples.get(&self.entry(f)).copied().unwrap_or(0.0);
-        let loads: Vec<f64> = (0..self.functions.len()).map(load).collect();
         let mut takens = self.takens(linker);
         let mut guesses = Guesses { program: self, loads, above: None };
-        for &(call, through) in &open {
-            if let Through::Cell(address) = through {
-                guesses.enter_held(call, address, linker);
-            }
-        }
-        for &(call, through) in &open {
-            guesses.enter_there(call, takens.at(through));
-        }
-        for &(call, through) in &open {
-            guesses.enter_any(call, through, &mut takens);
-        }
+        let passed = guesses.enter_passed(&told.callbacks, linker);
+        open.retain(|call| !passed.contains(call));
+        let open: Vec<(usize, Through)> =
+            open.into_iter().map(|call| (call, guesses.program.through(call))).collect();
+        guesses.enter_likely(&open, &mut takens, linker);
         self.entered.iter_mut().for_each(|calls| calls.sort_unstable());
     }
 
     fn is_unexplained(&self, call: usize) -> bool {
         let site = &self.calls[call];
-        let flow = self.functions[site.caller].1.insts[site.inst].flow;
-        site.targets.is_empty() && matches!(flow, Flow::IndirectCall { .. } | Flow::IndirectJump { .. })
+        site.targets.is_empty() && self.is_unseen(site)
     }
 
     fn through(&self, call: usize) -> Through {
@@ -120,6 +112,49 @@ struct Guesses<'a> {
 }
 
 impl Guesses<'_> {
+    /// Lets calls enter the likely ones of those that were passed there, those without samples only if none has any; and these calls,
+    /// which enter nothing else. The only one of a call is called as surely as if that said so.
+    fn enter_passed(
+        &mut self,
+        callbacks: &BTreeMap<Place, BTreeSet<Place>>,
+        linker: &dyn Linker,
+    ) -> BTreeSet<usize> {
+        let mut known = BTreeSet::new();
+        for (at, passed) in callbacks {
+            let Some(call) = self.program.call_at(*at).filter(|&call| self.program.is_unexplained(call))
+            else {
+                continue;
+            };
+            let function = |at: &Place| self.program.through_stub(*at, linker);
+            let passed: BTreeSet<FunctionIx> = passed.iter().filter_map(function).collect();
+            let mut warm = self.warm(self.caller(call), passed.into_iter().collect());
+            let sampled = warm.iter().take_while(|&&f| self.loads[f] > 0.0).count();
+            warm.truncate(if sampled > 0 { sampled } else { warm.len() });
+            let found = likely(&warm, &self.loads).to_vec();
+            self.link_to(call, &found);
+            if let [only] = found[..] {
+                self.program.hidden.remove(&only);
+            }
+            known.insert(call);
+        }
+        known
+    }
+
+    /// Lets `open` calls enter what they most likely do, by what they go through.
+    fn enter_likely(&mut self, open: &[(usize, Through)], takens: &mut Takens, linker: &dyn Linker) {
+        for &(call, through) in open {
+            if let Through::Cell(address) = through {
+                self.enter_held(call, address, linker);
+            }
+        }
+        for &(call, through) in open {
+            self.enter_there(call, takens.at(through));
+        }
+        for &(call, through) in open {
+            self.enter_any(call, through, takens);
+        }
+    }
+
     /// Lets a call enter what a variable holds when the program starts.
     fn enter_held(&mut self, call: usize, address: u64, linker: &dyn Linker) {
         let caller = self.caller(call);
@@ -172,11 +207,16 @@ impl Guesses<'_> {
     /// The likely ones of `candidates` for a call to enter.
     fn likely(&mut self, call: usize, candidates: &[FunctionIx]) -> Vec<FunctionIx> {
         let caller = self.caller(call);
-        let warm = |&f: &FunctionIx| self.loads[caller] >= NEGLIGIBLE * self.loads[f];
-        let warm = candidates.iter().copied().filter(warm).collect();
-        let (mut fitting, loads) = (self.leading_on(caller, warm), &self.loads);
-        fitting.sort_by(|&a, &b| loads[b].total_cmp(&loads[a]).then(a.cmp(&b)));
-        likely(&fitting, loads).to_vec()
+        let fitting = self.leading_on(caller, self.warm(caller, candidates.to_vec()));
+        likely(&fitting, &self.loads).to_vec()
+    }
+
+    /// Those of `functions` that code as cold as `caller` may enter, those with most samples first.
+    fn warm(&self, caller: FunctionIx, mut functions: Vec<FunctionIx>) -> Vec<FunctionIx> {
+        let loads = &self.loads;
+        functions.retain(|&f| loads[caller] >= NEGLIGIBLE * loads[f]);
+        functions.sort_by(|&a, &b| loads[b].total_cmp(&loads[a]).then(a.cmp(&b)));
+        functions
     }
 
     fn link_to(&mut self, call: usize, targets: &[FunctionIx]) {
@@ -196,6 +236,8 @@ fn likely<'a>(candidates: &'a [FunctionIx], loads: &[f64]) -> &'a [FunctionIx] {
 
 #[cfg(test)]
 mod tests {
+    use super::super::explore;
+    use super::super::testing::{Bytes, NoStubs};
     use super::*;
 
     #[test]
@@ -207,5 +249,32 @@ mod tests {
         assert!(!within(8).may_be_at(56), "behind it");
         let put = Slot { offset: 56, size: 0 };
         assert!(put.may_be_at(56) && !put.may_be_at(8), "nobody knows of what");
+    }
+
+    #[test]
+    fn a_call_enters_what_was_passed_there_even_if_that_leads_back() {
+        // 0: call *%rsi; ret — 8: call 0; ret — 10: ret
+        let mut code = vec![0xff, 0xd6, 0xc3];
+        code.resize(8, 0xcc);
+        code.extend([0xe8, 0xf3, 0xff, 0xff, 0xff, 0xc3]);
+        code.resize(0x10, 0xcc);
+        code.push(0xc3);
+        let source = Bytes(0, code);
+        let at = |address| Place { space: 0, address };
+        let entered = |callbacks| {
+            let functions = [0..3, 8..14, 0x10..0x11].map(|range| (0, explore(&source, range, &[])));
+            let told = Told { callbacks, hidden: BTreeSet::from([at(8)]), ..Told::default() };
+            let program = Program::link(functions.into(), &NoStubs, &told);
+            assert_eq!(program.hidden.contains(&1), program.calls[0].targets.iter().all(|t| t.function != 1));
+            assert_eq!(
+                program.calls_of(1).count(),
+                program.calls[0].targets.iter().filter(|t| t.function == 1).count()
+            );
+            program.calls[0].targets.iter().map(|target| target.function).collect::<Vec<_>>()
+        };
+        assert_eq!(entered(BTreeMap::new()), [2], "a guess");
+        assert_eq!(entered(BTreeMap::from([(at(0), BTreeSet::from([at(8)]))])), [1]);
+        let elsewhere = BTreeMap::from([(at(0), BTreeSet::from([at(0x100)]))]);
+        assert_eq!(entered(elsewhere), [0; 0], "it is known not to be the guess");
     }
 }

@@ -1,7 +1,7 @@
 //! Sums of unknown numbers with constant factors.
 
 /// Σ coefficient · unknown + constant, in 64 bits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Linear<V> {
     /// Unknown numbers, ascending, with their coefficients, none of which is 0.
     pub terms: Vec<(V, i64)>,

@@ -70,6 +70,8 @@ pub struct Told {
     pub skipped: BTreeMap<(Place, Place), u64>,
     /// Samples in functions.
     pub samples: BTreeMap<Place, f64>,
+    /// The functions that indirect calls enter because they were passed there.
+    pub callbacks: BTreeMap<Place, BTreeSet<Place>>,
 }
 
 /// For each call, how often it was seen to enter each function, and samples inside.
@@ -98,7 +100,7 @@ impl Program {
         };
         program.skipped = told.skipped.iter().filter_map(between).collect();
         if !told.complete {
-            program.guess(&told.samples, linker);
+            program.guess(told, linker);
         }
         program
     }
@@ -159,7 +161,7 @@ impl Program {
         (block.end == inst + 1).then_some(block.exit)
     }
 
-    fn through_stub(&self, to: Place, linker: &dyn Linker) -> Option<FunctionIx> {
+    pub(super) fn through_stub(&self, to: Place, linker: &dyn Linker) -> Option<FunctionIx> {
         self.function_at(to).or_else(|| self.function_at(linker.stub(to)?))
     }
 

@@ -4,6 +4,7 @@
 //! their control-flow graph, dominators and loops, and a [`Program`] that links calls and returns between them. It knows
 //! x86 and nothing of files, samples or statistics.
 
+mod callbacks;
 mod cfg;
 mod condition;
 mod decode;
@@ -39,6 +40,7 @@ mod values;
 mod vector;
 mod width;
 
+pub use callbacks::Callbacks;
 pub use cfg::{Block, BlockIx, Cfg, Edge, EdgeKind, Exit};
 pub use decode::{Bitness, decode, disassemble};
 pub use dominators::Dominators;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::function::Function;
+use super::inst::Flow;
 
 /// Functions with code of their own that may lie inside of another.
 pub(crate) const MOST_INSIDE: usize = 64;
@@ -106,6 +107,13 @@ impl Program {
         self.functions[site.caller].1.insts[site.inst].is_call()
     }
 
+    /// Whether nothing but a guess tells where an indirect call or jump goes.
+    pub fn is_unseen(&self, site: &CallSite) -> bool {
+        let flow = self.functions[site.caller].1.insts[site.inst].flow;
+        let indirect = matches!(flow, Flow::IndirectCall { .. } | Flow::IndirectJump { .. });
+        indirect && site.open && site.targets.iter().all(|target| target.seen == 0)
+    }
+
     /// The return address of a call.
     pub fn behind(&self, call: &CallSite) -> Place {
         let (space, function) = &self.functions[call.caller];
@@ -120,8 +128,17 @@ impl Program {
 
     /// The call or tail call at instruction `inst` of `caller`.
     pub fn site(&self, caller: FunctionIx, inst: usize) -> Option<&CallSite> {
-        let ix = self.calls.binary_search_by_key(&(caller, inst), |c| (c.caller, c.inst)).ok()?;
-        Some(&self.calls[ix])
+        Some(&self.calls[self.site_ix(caller, inst)?])
+    }
+
+    /// The number of the call or tail call at a place.
+    pub(super) fn call_at(&self, place: Place) -> Option<usize> {
+        let (caller, inst) = self.find(place)?;
+        self.site_ix(caller, inst)
+    }
+
+    fn site_ix(&self, caller: FunctionIx, inst: usize) -> Option<usize> {
+        self.calls.binary_search_by_key(&(caller, inst), |c| (c.caller, c.inst)).ok()
     }
 
     /// The calls and tail calls in `caller`, by instruction.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
+use super::callbacks::callbacks;
 use super::callers::{samples, told};
 use super::decoding::{Range, bitness, function};
 use super::links::Links;
@@ -39,32 +40,53 @@ pub fn link(
     wanted.extend(callees.iter().map(|p| (*p, Vec::new())));
     let callees = callees.into_iter().map(|p| (p, Vec::new())).collect();
     functions.extend(decode(&survey.images, &callees, progress));
-    let (program, samples) = linked(survey, functions, progress);
+    let none = BTreeMap::new();
+    let (program, samples) = linked(survey, functions, &none, progress);
+    let links = Links::new(&survey.images, &survey.spaces, &samples, progress);
     let unseen = match scope {
-        Scope::Noticeable => unseen::callers(
-            &survey.images,
-            &program,
-            &Links::new(&survey.images, &survey.spaces, &samples, progress),
-        ),
+        Scope::Noticeable => unseen::callers(&survey.images, &program, &links),
         Scope::Sampled => Vec::new(),
     };
-    match unseen.is_empty() {
-        true => program,
-        false => linked(survey, program.functions.into_iter().chain(unseen).collect(), progress).0,
+    let callbacks = match program.complete {
+        false => callbacks(&survey.images, &program, &samples, &links),
+        true => none,
+    };
+    if unseen.is_empty() && callbacks.is_empty() {
+        return program;
     }
+    let passed = passed(&survey.images, &program, &callbacks);
+    let place = |(space, function): &(u32, Function)| (*space, function.range.start);
+    let more: BTreeMap<_, _> = unseen.into_iter().chain(passed).map(|f| (place(&f), f)).collect();
+    let functions = program.functions.into_iter().chain(more.into_values()).collect();
+    linked(survey, functions, &callbacks, progress).0
 }
 
-/// Links `functions` by what the images and the recording know; and the samples of each of them.
+/// Small functions that `program` lacks and that are all that some call enters: too short to catch a sample, long enough to run.
+fn passed(
+    images: &Images,
+    program: &Program,
+    callbacks: &BTreeMap<Place, BTreeSet<Place>>,
+) -> Vec<(u32, Function)> {
+    let only = callbacks.values().filter(|passed| passed.len() == 1).flatten();
+    let unknown: BTreeSet<&Place> = only.filter(|at| program.function_at(**at).is_none()).collect();
+    let small = unknown.into_iter().filter_map(|at| small_at(images, at.space, at.address));
+    small.map(|range| (range.0, function(images, range, &[]))).collect()
+}
+
+/// Links `functions` by what the images and the recording know, and by what calls enter that were passed functions; and the samples of
+/// each of them.
 fn linked(
     survey: &Survey,
     mut functions: Vec<(u32, Function)>,
+    callbacks: &BTreeMap<Place, BTreeSet<Place>>,
     progress: &dyn Progress,
 ) -> (Program, BTreeMap<Place, f64>) {
     functions.sort_by_key(|(space, f)| (*space, f.range.start));
     let samples = samples(survey, &functions);
     let links = Links::new(&survey.images, &survey.spaces, &samples, progress);
     let told = told(survey, &functions, &links);
-    let program = Program::link(functions, &links, &Told { samples: samples.clone(), ..told });
+    let told = Told { samples: samples.clone(), callbacks: callbacks.clone(), ..told };
+    let program = Program::link(functions, &links, &told);
     (program, samples)
 }
 
@@ -160,15 +182,14 @@ fn callees(
     for (space, function) in functions {
         for inst in &function.insts {
             let Flow::Call(to) = inst.flow else { continue };
-            let image = images.get(ImageId(*space));
-            if let Some(f) = image.function_at(Svma(to))
-                && f.start.0 == to
-                && f.end.0 - to <= SMALL_CALLEE
-                && !known.contains(&(*space, to))
-            {
-                found.insert((*space, to, f.end.0));
-            }
+            found.extend(small_at(images, *space, to).filter(|_| !known.contains(&(*space, to))));
         }
     }
     found
+}
+
+/// The range of the function that begins at an address, if it is small.
+fn small_at(images: &Images, space: u32, start: u64) -> Option<Range> {
+    let f = images.get(ImageId(space)).function_at(Svma(start))?;
+    (f.start.0 == start && f.end.0 - start <= SMALL_CALLEE).then_some((space, start, f.end.0))
 }

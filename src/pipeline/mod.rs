@@ -2,6 +2,7 @@
 
 mod aliasing;
 mod audience;
+mod callbacks;
 mod callers;
 mod classify;
 mod correct;
@@ -34,6 +35,7 @@ pub mod survey;
 mod tally;
 #[cfg(test)]
 mod testing;
+mod transfers;
 mod unseen;
 mod unwinding;
 mod unverified;

@@ -6,11 +6,12 @@
 //! nor does one whose address is taken, for who calls it indirectly is not known. (`_IO_default_xsputn`, which `sprintf` calls
 //! through a table, seemed to be called by `_IO_new_file_xsputn` alone.)
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::decoding::{Range, bitness, function};
-use crate::code::{Function, Inst, Linker, Place, Program, References};
-use crate::image::{Image, ImageId, Images, Svma};
+use super::decoding::{Range, function};
+use super::transfers::Transfers;
+use crate::code::{Function, Inst, Linker, Place, Program};
+use crate::image::Images;
 
 /// Functions that may call one, beyond which it is not known which of them did.
 const MOST_CALLERS: usize = 4;
@@ -20,78 +21,25 @@ const MOST_CALLERS: usize = 4;
 pub fn callers(images: &Images, program: &Program, linker: &dyn Linker) -> Vec<(u32, Function)> {
     let orphans: BTreeSet<Place> = program.orphans().collect();
     let sampled: BTreeSet<u32> = program.functions.iter().map(|(space, _)| *space).collect();
-    let mut found = Found::default();
-    for space in sampled.into_iter().filter(|_| !orphans.is_empty()) {
-        found.search(images.get(ImageId(space)), space, &orphans, linker);
-    }
+    let found = Transfers::to(&orphans, images, &sampled, linker);
     let known = |&(space, address, _): &Range| program.function_at(Place { space, address }).is_some();
-    let callers: BTreeSet<Range> = found.callers().filter(|range| !known(range)).collect();
+    let callers: BTreeSet<Range> = sure(&found).filter(|range| !known(range)).collect();
     let decoded = callers.into_iter().map(|range| (range.0, function(images, range, &[])));
-    decoded.filter(|(space, function)| found.calls_again(*space, function)).collect()
+    decoded.filter(|(space, function)| call_again(&found, *space, function)).collect()
 }
 
-/// What refers to functions that nothing is known to call.
-#[derive(Default)]
-struct Found {
-    /// Functions that may call each.
-    callers: BTreeMap<Place, BTreeSet<Range>>,
-    /// Those that may be called indirectly, whoever calls them directly besides.
-    taken: BTreeSet<Place>,
-    /// Where calls and jumps to them stand.
-    transfers: BTreeSet<Place>,
-}
-
-impl Found {
-    /// The functions that call those which few do.
-    fn callers(&self) -> impl Iterator<Item = Range> {
-        let sure = |(orphan, callers): &(&Place, &BTreeSet<Range>)| {
-            callers.len() <= MOST_CALLERS && !self.taken.contains(orphan)
-        };
-        self.callers.iter().filter(sure).flat_map(|(_, callers)| callers).copied()
-    }
-
-    /// Whether a function calls one of them in a loop.
-    fn calls_again(&self, space: u32, function: &Function) -> bool {
-        let calls = |inst: &Inst| self.transfers.contains(&Place { space, address: inst.address });
-        function.insts.iter().enumerate().any(|(ix, inst)| calls(inst) && function.repeats(ix))
-    }
-
-    /// Looks through an image.
-    fn search(&mut self, image: &Image, space: u32, orphans: &BTreeSet<Place>, linker: &dyn Linker) {
-        let entries = entries(image, space, orphans, linker);
-        let wanted: BTreeSet<u64> = entries.keys().copied().collect();
-        let (Some(elf), Some(bitness)) = (image.elf(), bitness(image)) else { return };
-        if wanted.is_empty() {
-            return;
-        }
-        self.taken.extend(image.pointers_to(&wanted).keys().map(|at| entries[at]));
-        for section in elf.sections().iter().filter(|section| section.executable) {
-            let bytes = elf.section_bytes(section).unwrap_or_default();
-            let within = References::find(&bytes, section.svma, bitness, &wanted);
-            self.taken.extend(within.taken.iter().map(|(_, to)| entries[to]));
-            for (from, to) in within.transfers {
-                let caller = image.function_at(Svma(from)).filter(|f| f.start.0 != entries[&to].address);
-                let range = caller.map(|f| (space, f.start.0, f.end.0));
-                self.callers.entry(entries[&to]).or_default().extend(range);
-                self.transfers.insert(Place { space, address: from });
-            }
-        }
-    }
-}
-
-/// Where calls of `orphans` lead in an image: their entries that are in it, and its stubs for them.
-fn entries(
-    image: &Image,
-    space: u32,
-    orphans: &BTreeSet<Place>,
-    linker: &dyn Linker,
-) -> BTreeMap<u64, Place> {
-    let own = orphans.iter().filter(|at| at.space == space).map(|at| (at.address, *at));
-    let stub = |at: Svma| {
-        let leads = linker.stub(Place { space, address: at.0 }).filter(|to| orphans.contains(to))?;
-        Some((at.0, leads))
+/// The functions that call those which few do.
+fn sure(found: &Transfers) -> impl Iterator<Item = Range> {
+    let sure = |(orphan, callers): &(&Place, &BTreeSet<Range>)| {
+        callers.len() <= MOST_CALLERS && !found.taken.contains(orphan)
     };
-    own.chain(image.stubs().filter_map(stub)).collect()
+    found.callers.iter().filter(sure).flat_map(|(_, callers)| callers).copied()
+}
+
+/// Whether a function calls one of them in a loop.
+fn call_again(found: &Transfers, space: u32, function: &Function) -> bool {
+    let calls = |inst: &Inst| found.at.contains(&Place { space, address: inst.address });
+    function.insts.iter().enumerate().any(|(ix, inst)| calls(inst) && function.repeats(ix))
 }
 
 #[cfg(test)]
@@ -100,6 +48,7 @@ mod tests {
     use super::*;
     use crate::code::Told;
     use crate::code::testing::NoStubs;
+    use crate::image::{ImageId, Svma};
 
     /// The functions named, linked; then those found besides.
     fn found(names: &[&str]) -> BTreeSet<String> {
