@@ -2,7 +2,7 @@
 //!
 //! In: functions linked by their direct calls, and indirect calls in them. Out: the functions that such a call enters because those who
 //! call the function it is in pass them, in a register, on the stack, or in an object of their frame or at a constant address, or were
-//! passed them themselves; and the functions that were passed something, whose other callers would tell more. What is stored in an object
+//! passed them themselves; and the functions that were passed something, all of whose callers have to be known. What is stored in an object
 //! of a frame counts wherever in the function that is done. It does not know objects that are allocated.
 
 use std::cell::OnceCell;
@@ -28,35 +28,31 @@ const SAVED: Registers = Registers(0b1111_0000_0011_1000);
 const GENERAL: u8 = 16;
 const STACK: Location = Location::Register(Registers::STACK_POINTER);
 
-/// See the module.
+/// What one call enters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Callbacks {
-    /// Where the functions begin that each call enters.
-    pub of: BTreeMap<Place, BTreeSet<Place>>,
-    /// Functions that were passed something.
+    /// Where functions begin that it enters, as far as callers were among the functions that were looked at.
+    pub entered: BTreeSet<Place>,
+    /// Functions that these were passed to, or pointers that lead there.
     pub given: BTreeSet<Place>,
 }
 
 impl Callbacks {
-    /// Those that `calls`, which are indirect, enter in `program`.
-    pub fn find(program: &Program, calls: &BTreeSet<Place>, linker: &dyn Linker) -> Callbacks {
+    /// Those of each of `calls`, which are indirect, in `program`.
+    pub fn find(
+        program: &Program,
+        calls: &BTreeSet<Place>,
+        linker: &dyn Linker,
+    ) -> BTreeMap<Place, Callbacks> {
         let mut search = Search {
             program,
             linker,
             followed: BTreeMap::new(),
             work: Vec::new(),
             seen: BTreeSet::new(),
-            found: BTreeSet::new(),
-            given: BTreeSet::new(),
+            found: Callbacks::default(),
         };
-        let mut of = BTreeMap::new();
-        for &call in calls {
-            let found = search.of(call);
-            if !found.is_empty() {
-                of.insert(call, found);
-            }
-        }
-        Callbacks { of, given: search.given }
+        calls.iter().map(|&call| (call, search.of(call))).collect()
     }
 }
 
@@ -103,15 +99,13 @@ struct Search<'a> {
     followed: BTreeMap<FunctionIx, Option<Rc<Followed<'a>>>>,
     work: Vec<Sought>,
     seen: BTreeSet<Sought>,
-    found: BTreeSet<Place>,
-    given: BTreeSet<Place>,
+    found: Callbacks,
 }
 
 impl<'a> Search<'a> {
     /// What a call enters.
-    fn of(&mut self, call: Place) -> BTreeSet<Place> {
+    fn of(&mut self, call: Place) -> Callbacks {
         self.seen.clear();
-        self.found.clear();
         if let Some((function, inst)) = self.program.find(call) {
             self.target(function, inst);
         }
@@ -182,7 +176,7 @@ impl<'a> Search<'a> {
         if matches!(location, Location::Register(register) if SAVED.has(register)) {
             return;
         }
-        self.given.insert(self.program.entry(function));
+        self.found.given.insert(self.program.entry(function));
         let calls: Vec<&CallSite> = self.program.calls_of(function).take(MOST_CALLS + 1).collect();
         for call in calls.iter().filter(|_| calls.len() <= MOST_CALLS) {
             let Some(followed) = self.followed(call.caller) else { continue };
@@ -202,7 +196,7 @@ impl<'a> Search<'a> {
     fn argument(&self, call: &CallSite, state: &State, at: i64) -> Option<Location> {
         let word = i64::from(self.insts(call.caller)[call.inst].word);
         let pushed = if self.program.pushes(call) { word } else { 0 };
-        state.slot(&state.value(STACK).shifted(at - pushed))
+        state.slot(&state.value(STACK).shifted(at.wrapping_sub(pushed)))
     }
 
     /// Looks for what a function stores in a slot of its frame, or was passed there.
@@ -241,12 +235,12 @@ impl<'a> Search<'a> {
     fn constant(&mut self, function: FunctionIx, constant: i64, path: &[i64]) {
         let place = Place { space: self.program.functions[function].0, address: constant as u64 };
         let Some((_, rest)) = path.split_first() else {
-            self.found.insert(place);
+            self.found.entered.insert(place);
             return;
         };
         let Some(held) = self.linker.cell(place).or_else(|| self.linker.initial(place)) else { return };
         if rest.is_empty() {
-            self.found.insert(held);
+            self.found.entered.insert(held);
         } else if held.space == place.space {
             let form = Form::constant(held.address as i64);
             self.seek(Sought { function, form, path: rest.to_vec() });
@@ -294,9 +288,9 @@ mod tests {
         let functions = ranges.iter().map(|range| (0, explore(&source, range.clone(), &[]))).collect();
         let program = Program::link(functions, &NoStubs, &Told { complete: true, ..Told::default() });
         let calls = BTreeSet::from([Place { space: 0, address: call }]);
-        let callbacks = Callbacks::find(&program, &calls, &NoStubs);
+        let callbacks = &Callbacks::find(&program, &calls, &NoStubs)[&Place { space: 0, address: call }];
         let addresses = |places: &BTreeSet<Place>| places.iter().map(|at| at.address).collect();
-        (callbacks.of.values().flatten().map(|at| at.address).collect(), addresses(&callbacks.given))
+        (addresses(&callbacks.entered), addresses(&callbacks.given))
     }
 
     /// So many bytes of `code` at each of these addresses.

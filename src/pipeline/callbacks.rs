@@ -3,19 +3,22 @@
 //! In: a linked program, and samples of its functions. Out: the functions that indirect calls in hot code enter because they were passed
 //! there. Who calls those functions is looked for in all code of the images, from call to call.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::decoding::{Range, function};
 use super::transfers::Transfers;
-use crate::code::{Callbacks, Function, Linker, Place, Program, Told};
+use crate::code::{CallSite, Callbacks, Function, FunctionIx, Linker, Place, Program, Told};
 use crate::image::{ImageId, Images, Svma};
 
 /// Functions with a smaller share of the samples are not hot.
-const LEAST_SHARE: f64 = 1e-3;
+const LEAST_SHARE: f64 = 0.003;
 /// Calls, one in another, through which a function may be passed.
-const DEEPEST: usize = 5;
-/// Functions that may call one, beyond which it is not looked at what they pass.
-const MOST_CALLERS: usize = 32;
+const DEEPEST: usize = 8;
+/// Functions that may call one, beyond which it is not looked at what they pass …
+const MOST_CALLERS: usize = 64;
+/// … and instructions that are looked at in all, besides a third as many of hot functions: a compiler has three thousand such calls.
+const MOST_INSTRUCTIONS: usize = 60_000;
 
 /// For each indirect call of hot code that enters what was passed to its function, the functions that it enters.
 pub fn callbacks(
@@ -24,51 +27,110 @@ pub fn callbacks(
     samples: &BTreeMap<Place, f64>,
     linker: &dyn Linker,
 ) -> BTreeMap<Place, BTreeSet<Place>> {
-    let least = LEAST_SHARE * samples.values().sum::<f64>();
-    let hot = |at: Place| samples.get(&at).is_some_and(|&own| own >= least);
-    let open = program.calls.iter().filter(|call| program.is_unseen(call) && hot(program.entry(call.caller)));
-    let calls: BTreeSet<Place> = open.clone().map(|call| program.place(call.caller, call.inst)).collect();
-    let mut functions: BTreeMap<Place, (u32, Function)> =
-        open.map(|call| (program.entry(call.caller), program.functions[call.caller].clone())).collect();
-    let spaces: BTreeSet<u32> = program.functions.iter().map(|(space, _)| *space).collect();
-    let (mut found, mut asked) = (Callbacks::default(), BTreeSet::new());
+    let hot = hot(program, samples);
+    let open = program.calls.iter().filter(|call| hot.contains(&call.caller) && program.is_unseen(call));
+    let calls = open.clone().map(|call| program.place(call.caller, call.inst)).collect();
+    let own = |call: &CallSite| (program.entry(call.caller), program.functions[call.caller].clone());
+    let spaces = program.functions.iter().map(|(space, _)| *space).collect();
+    let mut known = Known {
+        images,
+        linker,
+        spaces,
+        functions: open.map(own).collect(),
+        called: BTreeSet::new(),
+        left: MOST_INSTRUCTIONS,
+    };
+    let mut found = known.find(&calls);
     for _ in 0..DEEPEST {
-        let all: Told = Told { complete: true, ..Told::default() };
-        let known = Program::link(functions.values().cloned().collect(), linker, &all);
-        found = Callbacks::find(&known, &calls, linker);
-        let more: BTreeSet<Place> = found.given.difference(&asked).copied().collect();
-        let callers = callers(&more, images, &spaces, linker);
-        asked.extend(more);
-        let before = functions.len();
-        for range in callers {
-            let (space, start, _) = range;
-            let at = Place { space, address: start };
-            functions.entry(at).or_insert_with(|| (space, function(images, range, &[])));
-        }
-        if functions.len() == before {
+        let given: BTreeSet<Place> = found.values().flat_map(|of| &of.given).copied().collect();
+        if !known.call(&given) {
             break;
         }
+        found = known.find(&calls);
     }
-    let begins = |at: &Place| {
-        let f = images.get(ImageId(at.space)).function_at(Svma(at.address));
-        f.is_some_and(|f| f.start.0 == at.address) || linker.stub(*at).is_some()
+    let complete = found.into_iter().filter(|(_, of)| of.given.is_subset(&known.called));
+    let entered = |(call, of): (Place, Callbacks)| {
+        let entered: BTreeSet<Place> = of.entered.into_iter().filter(|at| known.begins(*at)).collect();
+        (!entered.is_empty()).then_some((call, entered))
     };
-    let entered = |(call, passed): (Place, BTreeSet<Place>)| {
-        let passed: BTreeSet<Place> = passed.into_iter().filter(begins).collect();
-        (!passed.is_empty()).then_some((call, passed))
-    };
-    found.of.into_iter().filter_map(entered).collect()
+    complete.filter_map(entered).collect()
 }
 
-/// Functions that call those `given` something, where that are not too many.
-fn callers(
-    given: &BTreeSet<Place>,
-    images: &Images,
-    spaces: &BTreeSet<u32>,
-    linker: &dyn Linker,
-) -> BTreeSet<Range> {
-    let found = Transfers::to(given, images, spaces, linker).callers;
-    found.into_values().filter(|callers| callers.len() <= MOST_CALLERS).flatten().collect()
+/// Functions with indirect calls that only a guess explains, those with most samples first, as many as may be looked at.
+fn hot(program: &Program, samples: &BTreeMap<Place, f64>) -> BTreeSet<FunctionIx> {
+    let least = LEAST_SHARE * samples.values().sum::<f64>();
+    let own = |f: FunctionIx| samples.get(&program.entry(f)).copied().unwrap_or(0.0);
+    let open: BTreeSet<FunctionIx> =
+        program.calls.iter().filter(|call| program.is_unseen(call)).map(|call| call.caller).collect();
+    let mut hot: Vec<FunctionIx> = open.into_iter().filter(|&f| own(f) >= least).collect();
+    hot.sort_by(|&a, &b| own(b).total_cmp(&own(a)).then(a.cmp(&b)));
+    let mut left = MOST_INSTRUCTIONS / 3;
+    hot.retain(|&f| {
+        let size = program.functions[f].1.insts.len();
+        let fits = size <= left;
+        left -= if fits { size } else { 0 };
+        fits
+    });
+    hot.into_iter().collect()
+}
+
+/// Functions that are looked at.
+struct Known<'a> {
+    images: &'a Images,
+    linker: &'a dyn Linker,
+    /// Numbers of the images that are looked through for callers.
+    spaces: BTreeSet<u32>,
+    functions: BTreeMap<Place, (u32, Function)>,
+    /// Those all of whose callers are among them.
+    called: BTreeSet<Place>,
+    /// Instructions that more of them may have.
+    left: usize,
+}
+
+impl Known<'_> {
+    /// What `calls` of these functions enter.
+    fn find(&self, calls: &BTreeSet<Place>) -> BTreeMap<Place, Callbacks> {
+        let told = Told { complete: true, ..Told::default() };
+        let program = Program::link(self.functions.values().cloned().collect(), self.linker, &told);
+        Callbacks::find(&program, calls, self.linker)
+    }
+
+    /// Looks at the callers of those that were `given` something too, where that are not too many; whether there are more now.
+    fn call(&mut self, given: &BTreeSet<Place>) -> bool {
+        let new: BTreeSet<Place> = given.difference(&self.called).copied().collect();
+        let mut callers = Transfers::to(&new, self.images, &self.spaces, self.linker).callers;
+        let before = self.functions.len();
+        for function in new {
+            // what nobody calls directly is not known to be called at all
+            let callers = callers.remove(&function).unwrap_or_default();
+            if callers.len() <= MOST_CALLERS && self.look_at(callers) {
+                self.called.insert(function);
+            }
+        }
+        self.functions.len() > before
+    }
+
+    /// Looks at functions in these ranges too, unless there are too many instructions in all.
+    fn look_at(&mut self, ranges: BTreeSet<Range>) -> bool {
+        for range in ranges {
+            let (space, address, _) = range;
+            if let Entry::Vacant(new) = self.functions.entry(Place { space, address }) {
+                let decoded = function(self.images, range, &[]);
+                if decoded.insts.len() > self.left {
+                    return false;
+                }
+                self.left -= decoded.insts.len();
+                new.insert((space, decoded));
+            }
+        }
+        true
+    }
+
+    /// Whether a function begins at a place.
+    fn begins(&self, at: Place) -> bool {
+        let f = self.images.get(ImageId(at.space)).function_at(Svma(at.address));
+        f.is_some_and(|f| f.start.0 == at.address) || self.linker.stub(at).is_some()
+    }
 }
 
 #[cfg(test)]
