@@ -181,6 +181,11 @@ impl Image {
         self.functions().at(at)
     }
 
+    /// The function that begins at `at`.
+    pub fn function_from(&self, at: Svma) -> Option<&FunctionRange> {
+        self.function_at(at).filter(|function| function.start == at)
+    }
+
     /// The code around an address that no function covers; `None` where one does.
     pub fn gap_at(&self, at: Svma) -> Option<std::ops::Range<Svma>> {
         self.functions().gap(at)

@@ -128,8 +128,8 @@ impl Known<'_> {
 
     /// Whether a function begins at a place.
     fn begins(&self, at: Place) -> bool {
-        let f = self.images.get(ImageId(at.space)).function_at(Svma(at.address));
-        f.is_some_and(|f| f.start.0 == at.address) || self.linker.stub(at).is_some()
+        let image = self.images.get(ImageId(at.space));
+        image.function_from(Svma(at.address)).is_some() || self.linker.stub(at).is_some()
     }
 }
 

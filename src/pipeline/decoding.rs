@@ -18,7 +18,7 @@ pub type Range = (u32, u64, u64);
 /// Decodes the function in a range of an image, of which `known` addresses were seen to run.
 pub fn function(images: &Images, (space, start, end): Range, known: &[u64]) -> Function {
     let image = images.get(ImageId(space));
-    let named = image.function_at(Svma(start)).is_some_and(|f| f.start.0 == start);
+    let named = image.function_from(Svma(start)).is_some();
     let decoded = if named { explore } else { discover };
     decoded(&Code::of(image), start..end, known)
 }
@@ -56,7 +56,7 @@ impl Code<'_> {
         if let Some(stub) = self.image.plt_target(Svma(entry)) {
             return never_returns(stub);
         }
-        let Some(function) = self.image.function_at(Svma(entry)).filter(|f| f.start.0 == entry) else {
+        let Some(function) = self.image.function_from(Svma(entry)) else {
             return false;
         };
         if function.name.as_deref().is_some_and(jumps_away) {

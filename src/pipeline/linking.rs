@@ -190,6 +190,6 @@ fn callees(
 
 /// The range of the function that begins at an address, if it is small.
 fn small_at(images: &Images, space: u32, start: u64) -> Option<Range> {
-    let f = images.get(ImageId(space)).function_at(Svma(start))?;
-    (f.start.0 == start && f.end.0 - start <= SMALL_CALLEE).then_some((space, start, f.end.0))
+    let f = images.get(ImageId(space)).function_from(Svma(start))?;
+    (f.end.0 - start <= SMALL_CALLEE).then_some((space, start, f.end.0))
 }

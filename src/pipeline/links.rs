@@ -118,8 +118,8 @@ impl<'a> Links<'a> {
     }
 
     fn choose(&self, resolver: Place) -> Option<Place> {
-        let range = self.images.get(ImageId(resolver.space)).function_at(Svma(resolver.address))?;
-        if range.start.0 != resolver.address || range.end.0 - range.start.0 > LARGEST_RESOLVER {
+        let range = self.images.get(ImageId(resolver.space)).function_from(Svma(resolver.address))?;
+        if range.end.0 - range.start.0 > LARGEST_RESOLVER {
             return None;
         }
         let code = instructions(self.images, (resolver.space, range.start.0, range.end.0));
