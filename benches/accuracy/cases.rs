@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use skidconv_simulator::grid::{self, CASES, OTHERS, PATIENT, QUICK, REAL};
+use skidconv_simulator::grid::{self, CASES, LANGUAGES, OTHERS, PATIENT, QUICK, REAL};
 use skidconv_simulator::program::Source;
 use skidconv_simulator::trace::Trace;
 
@@ -57,6 +57,11 @@ pub fn others() -> Result<Vec<Case>> {
 /// The simulator's cases of real code, for which the libraries have to be there.
 pub fn real() -> Result<Vec<Case>> {
     made(REAL.iter().collect(), "real")
+}
+
+/// The simulator's cases of C++ and Rust.
+pub fn languages() -> Result<Vec<Case>> {
+    made(LANGUAGES.iter().collect(), "languages")
 }
 
 /// The simulator's cases whose addresses are late only after long waits.

@@ -1,6 +1,6 @@
 //! How near each estimator comes to the truth, and what it costs.
 //!
-//!     cargo bench --bench accuracy -- [--quick] [--others] [--patient] [--real] [--write-readme] [--cost] [FOLDER…]
+//!     cargo bench --bench accuracy -- [--quick] [--others] [--patient] [--real] [--languages] [--write-readme] [--cost] [FOLDER…]
 //!
 //! Cases are recordings whose truth is known: those of `testdata/cases`, those of the simulator's grid, which are made in
 //! `target/accuracy` where they are missing (that takes valgrind), and those of each FOLDER. Each goes through
@@ -44,6 +44,9 @@ struct Arguments {
     /// Also cases of real code (sqlite, lua, zlib …); takes the libraries' Debian packages
     #[arg(long)]
     real: bool,
+    /// Also generated cases of programs in C++ and Rust; takes rustc
+    #[arg(long)]
+    languages: bool,
     /// Only cases with this in their name; may be repeated
     #[arg(long = "case", value_name = "PART")]
     cases: Vec<String>,
@@ -79,6 +82,9 @@ fn main() -> anyhow::Result<()> {
     }
     if arguments.real {
         all.extend(cases::real()?);
+    }
+    if arguments.languages {
+        all.extend(cases::languages()?);
     }
     for folder in &arguments.folders {
         all.extend(cases::within(folder, folder.display().to_string())?);

@@ -39,15 +39,28 @@ impl Truth {
         let mut lengths = BTreeMap::new();
         for (n, line) in text.lines().enumerate() {
             let fields: Vec<&str> = line.split('\t').collect();
-            let read = truth.line(&fields, symfs, &mut lengths);
+            let read = truth.line(&fields, &mut lengths);
             read.with_context(|| format!("{}:{}", path.display(), n + 1))?;
         }
         truth.functions.sort_unstable();
         truth.find_blocks(&lengths);
+        truth.find_bias(symfs)?;
         Ok(truth)
     }
 
-    fn line(&mut self, fields: &[&str], symfs: &Path, lengths: &mut BTreeMap<u64, u64>) -> Result<()> {
+    /// The mapping says how far addresses are above offsets of the file, and its first page may be another segment's as well: an
+    /// instruction tells by how much they are above the binary's own.
+    fn find_bias(&mut self, symfs: &Path) -> Result<()> {
+        let (path, above_offset) = &self.image;
+        let elf = Elf::open(&symfs.join(path.trim_start_matches('/')))?;
+        let &(start, end) = self.maps.first().context("no mapping")?;
+        let (&at, _) = self.executions.range(start..end).next().context("nothing of the binary ran")?;
+        let own = elf.svma_at(at.wrapping_sub(*above_offset)).context("the binary has nothing there")?;
+        self.image.1 = at.wrapping_sub(own.0);
+        Ok(())
+    }
+
+    fn line(&mut self, fields: &[&str], lengths: &mut BTreeMap<u64, u64>) -> Result<()> {
         let field = |n: usize| fields.get(n).copied().context("a field is missing");
         let address = |n: usize| -> Result<u64> { Ok(u64::from_str_radix(field(n)?, 16)?) };
         let count = |n: usize| -> Result<f64> { Ok(field(n)?.parse()?) };
@@ -55,10 +68,7 @@ impl Truth {
             "M" => {
                 self.maps.push((address(1)?, address(2)?));
                 if self.image.0.is_empty() {
-                    let path = field(4)?;
-                    let elf = Elf::open(&symfs.join(path.trim_start_matches('/')))?;
-                    let own = elf.svma_at(address(3)?).context("the binary has nothing there")?;
-                    self.image = (path.into(), address(1)?.wrapping_sub(own.0));
+                    self.image = (field(4)?.into(), address(1)?.wrapping_sub(address(3)?));
                 }
             }
             "S" => self.functions.push((address(1)?, address(2)?.max(address(1)? + 1))),

@@ -193,6 +193,27 @@ cases! {
 }
 
 cases! {
+    /// Cases of C++ and Rust, of which nothing was chosen.
+    LANGUAGES:
+    "words-wide4-45" "words" Wide4 about(45), AfterHead, 20000, PLAIN;
+    "words-bursty-hump" "words" Bursty HUMP, AfterHead, 20000, PLAIN;
+    "shapes-wide6-20" "shapes" Wide6 about(20), AfterHead, 20000, PLAIN;
+    "shapes-inorder-15" "shapes" InOrder about(15), OnHead, 8000, PLAIN;
+    "parse-wide4-60" "parse" Wide4 about(60), AfterHead, 20000, CHAINS;
+    "parse-wide8-lognormal30" "parse" Wide8 lognormal(30.0), AfterHead, 5000, PLAIN;
+    "graph-wide4-tail" "graph" Wide4 TAIL, AfterHead, 20000, PLAIN;
+    "graph-bursty-60" "graph" Bursty about(60), OnHead, 20000, PLAIN;
+    "regexes-wide4-60" "regexes" Wide4 about(60), AfterHead, 20000, PLAIN;
+    "regexes-wide6-hump" "regexes" Wide6 HUMP, AfterHead, 20000, CHAINS;
+    "tokens-wide4-45" "tokens" Wide4 about(45), AfterHead, 20000, PLAIN;
+    "tokens-wide8-20" "tokens" Wide8 about(20), OnHead, 20000, PLAIN;
+    "ledger-wide6-60" "ledger" Wide6 about(60), AfterHead, 20000, PLAIN;
+    "ledger-blocking-30" "ledger" Blocking about(30), OnHead, 20000, PLAIN;
+    "numbers-wide4-20" "numbers" Wide4 about(20), AfterHead, 20000, PLAIN;
+    "numbers-shared-150" "numbers" Shared about(150), AfterHead, 5000, PLAIN;
+}
+
+cases! {
     /// Cases whose addresses are late only after long waits. What these are taken for was chosen by them (`skid/patience.rs`).
     PATIENT:
     "hash-wide4-45-after8" "hash" Wide4 about(45), AfterLongHead(8), 20000, PLAIN;
@@ -231,7 +252,7 @@ impl Case {
 
     /// Every case.
     fn all() -> impl Iterator<Item = &'static Case> {
-        CASES.iter().chain(OTHERS).chain(REAL).chain(PATIENT)
+        CASES.iter().chain(OTHERS).chain(REAL).chain(LANGUAGES).chain(PATIENT)
     }
 
     /// Records `trace` and writes `NAME.perf.data` and `NAME.truth.tsv` into `out`.

@@ -1,8 +1,9 @@
-//! The programs: C sources carried in this crate, compiled when a case is made.
+//! The programs: C, C++ and Rust sources carried in this crate, compiled when a case is made.
 //!
-//! The first lines of each source say how it is compiled (`// cc:`), with which arguments it runs (`// args:`), which libraries
-//! it is linked with (`// libs:`) and the Debian packages that hold these (`// needs:`), so that a new program is one new file
-//! and one new word in [`SOURCES`]. Those in `programs/real` do little themselves: what runs is the library, as Debian compiled it.
+//! The first lines of each source say by which compiler and how it is compiled (`// cc:`, `// c++:`, `// rustc:`), with which
+//! arguments it runs (`// args:`), which libraries it is linked with (`// libs:`) and the Debian packages that hold these
+//! (`// needs:`), so that a new program is one new file and one new word in [`SOURCES`]. Those in `programs/real` do little
+//! themselves: what runs is the library, as Debian compiled it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,31 +11,55 @@ use std::process::Command;
 use crate::{Error, Result};
 
 macro_rules! sources {
-    ($($folder:literal: $($name:literal),*;)*) => {
+    ($($folder:literal $extension:literal: $($name:literal),*;)*) => {
         /// Every program: its name and its text.
         pub const SOURCES: &[Source] = &[$($(
-            Source { name: $name, text: include_str!(concat!("../programs/", $folder, $name, ".c")) },
+            Source {
+                name: $name,
+                extension: $extension,
+                text: include_str!(concat!("../programs/", $folder, $name, $extension)),
+            },
         )*)*];
     };
 }
 
 sources!(
-    "": "machine", "viterbi", "arcs", "hash", "sparse", "trips", "interp", "tree", "bisect", "ratios", "enter",
+    "" ".c": "machine", "viterbi", "arcs", "hash", "sparse", "trips", "interp", "tree", "bisect", "ratios", "enter",
     "compare", "scan", "blend", "many", "sled", "leaves", "counters", "dot", "sorts", "lex", "lz", "virt",
     "fft", "match";
-    "real/": "sqlite", "lua", "mujs", "zlib", "bzip2", "lzma", "zstd", "brotli", "expat", "pcre2", "jansson", "jpeg",
+    "real/" ".c": "sqlite", "lua", "mujs", "zlib", "bzip2", "lzma", "zstd", "brotli", "expat", "pcre2", "jansson", "jpeg",
     "gsl", "glpk", "svm";
+    "cpp/" ".cc": "words", "shapes", "parse", "graph", "regexes";
+    "rust/" ".rs": "tokens", "ledger", "numbers";
 );
 
 /// What several programs work on, beside each source.
 const TEXT: (&str, &str) = ("text.h", include_str!("../programs/real/text.h"));
+
+/// What turns a source into a program.
+struct Compiler {
+    name: &'static str,
+    /// What the line of the source begins with that holds its options.
+    marker: &'static str,
+    /// The option that replaces the beginning of paths.
+    prefix_map: &'static str,
+    libraries: &'static [&'static str],
+}
+
+const CC: Compiler =
+    Compiler { name: "cc", marker: "// cc: ", prefix_map: "-ffile-prefix-map", libraries: &["-lm"] };
+const CXX: Compiler = Compiler { name: "c++", marker: "// c++: ", ..CC };
+const RUSTC: Compiler =
+    Compiler { name: "rustc", marker: "// rustc: ", prefix_map: "--remap-path-prefix", libraries: &[] };
 
 /// A program as source text.
 #[derive(Debug, Clone, Copy)]
 pub struct Source {
     /// Its name, also that of the binary.
     pub name: &'static str,
-    /// The C text.
+    /// How its file's name ends: `.c`, `.cc` or `.rs`.
+    extension: &'static str,
+    /// The text.
     pub text: &'static str,
 }
 
@@ -63,27 +88,29 @@ impl Source {
         let dir = symfs.join(&recorded_dir[1..]);
         std::fs::create_dir_all(&dir).map_err(Error::io(&dir))?;
         let dir = dir.canonicalize().map_err(Error::io(&dir))?;
-        let source = dir.join(format!("{}.c", self.name));
+        let file = format!("{}{}", self.name, self.extension);
+        let source = dir.join(&file);
         std::fs::write(&source, self.text).map_err(Error::io(&source))?;
         let beside = dir.join(TEXT.0);
         std::fs::write(&beside, TEXT.1).map_err(Error::io(&beside))?;
+        let compiler = self.compiler();
         // The debug information must not depend on where the case is made.
-        let prefix = format!("-ffile-prefix-map={}={recorded_dir}", dir.display());
-        let run = Command::new("cc")
+        let prefix = format!("{}={}={recorded_dir}", compiler.prefix_map, dir.display());
+        let run = Command::new(compiler.name)
             .current_dir(&dir)
-            .args(self.words("// cc: "))
-            .args([&prefix, "-o", self.name, &format!("{}.c", self.name)])
+            .args(self.words(compiler.marker))
+            .args([&prefix, "-o", self.name, &file])
             .args(self.words("// libs: "))
-            .arg("-lm")
+            .args(compiler.libraries)
             .output()
-            .map_err(|e| Error::Tool { tool: "cc", reason: e.to_string() })?;
+            .map_err(|e| Error::Tool { tool: compiler.name, reason: e.to_string() })?;
         if !run.status.success() {
             let mut reason = String::from_utf8_lossy(&run.stderr).into_owned();
             let needs: Vec<&str> = self.words("// needs: ").collect();
             if !needs.is_empty() {
                 reason.push_str(&format!("{} needs Debian's {}", self.name, needs.join(", ")));
             }
-            return Err(Error::Tool { tool: "cc", reason });
+            return Err(Error::Tool { tool: compiler.name, reason });
         }
         Ok(Program {
             name: self.name,
@@ -91,6 +118,14 @@ impl Source {
             recorded_path: format!("{recorded_dir}/{}", self.name),
             args: self.words("// args: ").map(String::from).collect(),
         })
+    }
+
+    fn compiler(self) -> &'static Compiler {
+        match self.extension {
+            ".rs" => &RUSTC,
+            ".cc" => &CXX,
+            _ => &CC,
+        }
     }
 
     fn words(self, marker: &'static str) -> impl Iterator<Item = &'static str> {
