@@ -5,16 +5,14 @@
 //! passed them themselves; and the functions that were passed something, all of whose callers have to be known. What is stored in an object
 //! of a frame counts wherever in the function that is done. It does not know objects that are allocated.
 
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::cfg::BlockIx;
-use super::inst::{Effect, Inst, Number, Registers};
+use super::followed::Followed;
+use super::inst::{Inst, Registers};
 use super::link::Linker;
 use super::program::{CallSite, FunctionIx, Place, Program};
 use super::state::{Form, Location, State, Unknown};
-use super::values::Values;
 
 /// Numbers that are looked at for one call, at most: where something is found it takes 60.
 const MOST_STEPS: usize = 400;
@@ -64,33 +62,6 @@ struct Sought {
     form: Form,
     /// What is added to it before it is read through, and to what was read there before that is.
     path: Vec<i64>,
-}
-
-/// What is known of a function's locations.
-struct Followed<'a> {
-    insts: &'a [Inst],
-    values: Values<'a>,
-    predecessors: Vec<Vec<BlockIx>>,
-    /// What is stored in each slot, once that was asked.
-    stored: OnceCell<BTreeMap<Location, BTreeSet<Form>>>,
-}
-
-impl Followed<'_> {
-    /// What is stored in a slot, wherever.
-    fn stored(&self, slot: Location) -> impl Iterator<Item = &Form> {
-        let stored = self.stored.get_or_init(|| {
-            let mut stored: BTreeMap<Location, BTreeSet<Form>> = BTreeMap::new();
-            for block in 0..self.predecessors.len() {
-                self.values.follow(block, |ix, state| {
-                    if let Some((slot, form)) = store(&self.insts[ix], state) {
-                        stored.entry(slot).or_default().insert(form);
-                    }
-                });
-            }
-            stored
-        });
-        stored.get(&slot).into_iter().flatten()
-    }
 }
 
 struct Search<'a> {
@@ -223,9 +194,7 @@ impl<'a> Search<'a> {
                 self.seek(Sought { function, form, path: path.clone() });
             }
         }
-        let copied = Effect::Copy { to: Number::Register(register), from: Number::Memory };
-        let pointer = reads.memory.filter(|_| reads.effect == copied);
-        let form = pointer.and_then(|operand| state.address(operand));
+        let form = followed.read_from(inst, register);
         if let Some(form) = form.filter(|form| added == 0 && (!path.is_empty() || is_object(form))) {
             self.seek(Sought { function, form, path: [vec![0], path].concat() });
         }
@@ -253,12 +222,7 @@ impl<'a> Search<'a> {
 
     fn followed(&mut self, function: FunctionIx) -> Option<Rc<Followed<'a>>> {
         let program = self.program;
-        let follow = || {
-            let code = &program.functions[function].1;
-            let values = Values::new(&code.insts, &code.cfg, &code.dominators)?;
-            let (insts, predecessors) = (code.insts.as_slice(), code.cfg.predecessors());
-            Some(Rc::new(Followed { insts, values, predecessors, stored: OnceCell::new() }))
-        };
+        let follow = || Followed::new(&program.functions[function].1).map(Rc::new);
         self.followed.entry(function).or_insert_with(follow).clone()
     }
 }
@@ -266,13 +230,6 @@ impl<'a> Search<'a> {
 /// Whether a pointer leads to some object, not to a variable that holds a function: that may hold another later.
 fn is_object(pointer: &Form) -> bool {
     pointer.known().is_none()
-}
-
-/// The slot that `inst` stores something in, and what.
-fn store(inst: &Inst, state: &State) -> Option<(Location, Form)> {
-    let Effect::Copy { to: Number::Memory, from } = inst.effect else { return None };
-    let slot = state.slot(&state.address(inst.memory?)?)?;
-    Some((slot, state.number(inst, from)?))
 }
 
 #[cfg(test)]

@@ -17,6 +17,16 @@ pub enum Bitness {
     Bits64,
 }
 
+impl Bitness {
+    /// Bytes of an address.
+    pub(super) fn word(self) -> u8 {
+        match self {
+            Bitness::Bits32 => 4,
+            Bitness::Bits64 => 8,
+        }
+    }
+}
+
 /// Decodes the instruction at the start of `bytes`, which lies at `address`; `None` where the bytes are no instruction
 /// that the decoder knows.
 pub fn decode(bitness: Bitness, address: u64, bytes: &[u8]) -> Option<Inst> {

@@ -13,7 +13,7 @@ use super::loops::Loops;
 use super::mnemonic::Mnemonic;
 use super::returns::{self, Callee};
 use super::source::Source;
-use super::{stacks, trips};
+use super::{constants, stacks, trips};
 
 /// Functions larger than this are read only up to here; none is that large but by a damaged symbol table.
 const LARGEST_FUNCTION: u64 = 4 << 20;
@@ -52,6 +52,7 @@ fn follow_all(source: &dyn Source, range: Range<u64>, entry: Option<u64>, known:
     let doomed = returns::doomed(&insts, &cfg);
     let mut function =
         Function { range, insts, cfg, dominators, loops, doomed, counted: Vec::new(), stacks: Vec::new() };
+    constants::call_loaded(&mut function);
     function.counted = trips::counted(&function);
     function.stacks = stacks::stacks(&function);
     function
@@ -99,6 +100,7 @@ impl<'a> Search<'a> {
                 continue;
             }
             let mut inst = self.decode(address);
+            constants::settle(&mut inst, self.source);
             inst.noreturn = Callee::of(&inst).is_some_and(|callee| self.source.noreturn(callee));
             work.extend(next(&inst, &self.range));
             if matches!(inst.flow, Flow::IndirectJump { via: None }) {

@@ -10,9 +10,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rayon::prelude::*;
+
 use super::link::{Linker, Slot, Told};
-use super::program::{CallSite, FunctionIx, Place, Program, Target};
-use super::through::{Through, through};
+use super::program::{FunctionIx, Place, Program, Target};
+use super::through::{Through, Throughs};
 use crate::divisor::gcd;
 
 /// More candidates than this for one unexplained call tell nothing, unless
@@ -66,11 +68,11 @@ impl Program {
             return;
         }
         let mut takens = self.takens(linker);
-        let mut guesses = Guesses { program: self, loads, above: None };
+        let only = self.complete.then(|| self.hidden.clone());
+        let mut guesses = Guesses { program: self, loads, only, above: None };
         let passed = guesses.enter_passed(&told.callbacks, linker);
         open.retain(|call| !passed.contains(call));
-        let open: Vec<(usize, Through)> =
-            open.into_iter().map(|call| (call, guesses.program.through(call))).collect();
+        let open = guesses.program.through(&open);
         guesses.enter_likely(&open, &mut takens, linker);
         self.entered.iter_mut().for_each(|calls| calls.sort_unstable());
     }
@@ -80,9 +82,15 @@ impl Program {
         site.targets.is_empty() && self.is_unseen(site)
     }
 
-    fn through(&self, call: usize) -> Through {
-        let CallSite { caller, inst, .. } = self.calls[call];
-        through(&self.functions[caller].1, inst)
+    /// What each of `calls`, which are sorted, goes through.
+    fn through(&self, calls: &[usize]) -> Vec<(usize, Through)> {
+        let of_one = |calls: &[usize]| {
+            let throughs = Throughs::of(&self.functions[self.calls[calls[0]].caller].1);
+            calls.iter().map(|&call| (call, throughs.at(self.calls[call].inst))).collect::<Vec<_>>()
+        };
+        let by_caller: Vec<&[usize]> =
+            calls.chunk_by(|&a, &b| self.calls[a].caller == self.calls[b].caller).collect();
+        by_caller.into_par_iter().flat_map_iter(of_one).collect()
     }
 
     fn takens(&self, linker: &dyn Linker) -> Takens {
@@ -107,6 +115,9 @@ struct Guesses<'a> {
     program: &'a mut Program,
     /// Samples of each function.
     loads: Vec<f64>,
+    /// Functions that may be entered, where not all may: those whose callers a recording that would have shown such calls does not show. A
+    /// chain of frame pointers skips the caller of what has no frame.
+    only: Option<BTreeSet<FunctionIx>>,
     /// The caller asked about last, and whether each function leads to it. What it is let enter does not.
     above: Option<(FunctionIx, Vec<bool>)>,
 }
@@ -215,6 +226,7 @@ impl Guesses<'_> {
     fn warm(&self, caller: FunctionIx, mut functions: Vec<FunctionIx>) -> Vec<FunctionIx> {
         let loads = &self.loads;
         functions.retain(|&f| loads[caller] >= NEGLIGIBLE * loads[f]);
+        functions.retain(|f| self.only.as_ref().is_none_or(|only| only.contains(f)));
         functions.sort_by(|&a, &b| loads[b].total_cmp(&loads[a]).then(a.cmp(&b)));
         functions
     }

@@ -10,7 +10,7 @@ use super::cfg::Exit;
 use super::function::Function;
 use super::inst::Flow;
 use super::program::{CallSite, FunctionIx, Place, Program, Target};
-use super::through::{Through, through};
+use super::through::{Through, Throughs};
 
 /// What the images know about where control goes.
 pub trait Linker {
@@ -79,7 +79,7 @@ type Observed = BTreeMap<Place, BTreeMap<FunctionIx, (u64, u64)>>;
 
 impl Program {
     /// Links `functions` by what the code, the images and the recording tell. Where it told all, an indirect call that was not
-    /// seen to enter a function does not enter it.
+    /// seen to enter a function does not enter it, unless nobody was seen to.
     pub fn link(functions: Vec<(u32, Function)>, linker: &dyn Linker, told: &Told) -> Program {
         let entry = |(ix, (space, f)): (usize, &(u32, Function))| {
             (Place { space: *space, address: f.range.start }, ix)
@@ -99,7 +99,7 @@ impl Program {
             Some(((program.function_at(from)?, program.function_at(to)?), samples))
         };
         program.skipped = told.skipped.iter().filter_map(between).collect();
-        if !told.complete {
+        if !program.complete || !program.hidden.is_empty() {
             program.guess(told, linker);
         }
         program
@@ -119,7 +119,8 @@ impl Program {
     fn sites(&self, caller: FunctionIx, linker: &dyn Linker, observed: &Observed) -> Vec<CallSite> {
         let (space, function) = &self.functions[caller];
         let place = |address: u64| Place { space: *space, address };
-        let cell = |inst: usize| match through(function, inst) {
+        let throughs = Throughs::of(function);
+        let cell = |inst: usize| match throughs.at(inst) {
             Through::Cell(at) => Some(at),
             _ => None,
         };
@@ -226,5 +227,13 @@ mod tests {
         let functions = guessed.functions.clone();
         let p = Program::link(functions, &NoStubs, &Told { complete: true, ..Told::default() });
         assert!(p.calls[1].targets.is_empty() && !guessed.calls[1].targets.is_empty());
+    }
+
+    #[test]
+    fn what_nobody_was_seen_to_call_is_guessed_all_the_same() {
+        let functions = program(&[]).functions;
+        let hidden = BTreeSet::from([Place { space: 0, address: 0x18 }]);
+        let p = Program::link(functions, &NoStubs, &Told { complete: true, hidden, ..Told::default() });
+        assert_eq!(p.calls[1].targets, [Target { function: 2, seen: 0, inside: 0 }]);
     }
 }

@@ -7,10 +7,12 @@
 mod callbacks;
 mod cfg;
 mod condition;
+mod constants;
 mod decode;
 mod dominators;
 mod entry;
 mod explore;
+mod followed;
 mod frame;
 mod function;
 mod guess;

@@ -1,4 +1,4 @@
-//! What in a stretch of code looks like a reference to one of some addresses: a direct call or jump, or an address taken.
+//! What in a stretch of code looks like a reference to one of some addresses: a call or jump to it or through it, or an address taken.
 //!
 //! In: bytes, whatever they are. Out: where an opcode and a displacement may stand that lead there, and which of the addresses
 //! a displacement or a constant leads to without them. It does not know where instructions begin: what it finds is to be
@@ -13,6 +13,10 @@ use super::decode::Bitness;
 
 /// `call rel32` and `jmp rel32`.
 const TRANSFERS: [u8; 2] = [0xe8, 0xe9];
+/// `call *` and `jmp *` through a displacement or an address, behind [`INDIRECT`].
+const THROUGH: [u8; 2] = [0x15, 0x25];
+/// The opcode of indirect calls and jumps.
+const INDIRECT: u8 = 0xff;
 /// Bytes of a displacement or a constant.
 const WORD: usize = 4;
 /// Bytes that are looked through in one go.
@@ -25,6 +29,8 @@ const LOW_BITS: u32 = 22;
 pub struct References {
     /// Where calls and jumps stand, with where they lead.
     pub transfers: Vec<(u64, u64)>,
+    /// Where calls and jumps stand that go where the cell at one of the addresses leads, with that address.
+    pub through: Vec<(u64, u64)>,
     /// Where else something may lead to one of them, with that: whoever has it may call it indirectly.
     pub taken: Vec<(u64, u64)>,
 }
@@ -41,6 +47,7 @@ impl References {
         let mut all = References::default();
         for mut found in found {
             all.transfers.append(&mut found.transfers);
+            all.through.append(&mut found.through);
             all.taken.append(&mut found.taken);
         }
         all
@@ -62,16 +69,23 @@ impl References {
             let end = at.wrapping_add(WORD as u64);
             let to = end.wrapping_add_signed(i64::from(i32::from_le_bytes(word)));
             let to = if bitness == Bitness::Bits32 { to & u64::from(u32::MAX) } else { to };
+            let before = |n: usize| offset.checked_sub(n).map_or(0, |ix| bytes[ix]);
+            let through = before(2) == INDIRECT && THROUGH.contains(&before(1));
             if wanted.contains(to) {
-                let before = |n: usize| offset.checked_sub(n).map_or(0, |ix| bytes[ix]);
-                if TRANSFERS.contains(&before(1)) {
-                    found.transfers.push((at.wrapping_sub(1), to));
-                } else if !(before(2) == 0x0f && before(1) & 0xf0 == 0x80) {
-                    found.taken.push((at, to));
+                match before(1) {
+                    _ if through => found.through.push((at.wrapping_sub(2), to)),
+                    opcode if TRANSFERS.contains(&opcode) => found.transfers.push((at.wrapping_sub(1), to)),
+                    opcode if before(2) == 0x0f && opcode & 0xf0 == 0x80 => {}
+                    _ => found.taken.push((at, to)),
                 }
             }
             let constant = u64::from(u32::from_le_bytes(word));
-            found.taken.extend(wanted.contains(constant).then_some((at, constant)));
+            if wanted.contains(constant) {
+                match through && bitness == Bitness::Bits32 {
+                    true => found.through.push((at.wrapping_sub(2), constant)),
+                    false => found.taken.push((at, constant)),
+                }
+            }
         }
         found
     }
@@ -134,6 +148,18 @@ mod tests {
         let taken = |code: &[u8]| find(code, 0x800, Bitness::Bits64).taken;
         assert_eq!((taken(&lea), taken(&constant)), (vec![(0x803, 0x1000)], vec![(0x801, 0x1000)]));
         assert_eq!(find(&jump, 0x800, Bitness::Bits64), References::default());
+    }
+
+    #[test]
+    fn a_cell_may_be_called_through() {
+        // 800: call *1000(%rip); jmp *1000(%rip)
+        let code = [0xff, 0x15, 0xfa, 7, 0, 0, 0xff, 0x25, 0xf4, 7, 0, 0];
+        let found = find(&code, 0x800, Bitness::Bits64);
+        assert_eq!((found.through, found.taken), (vec![(0x800, 0x1000), (0x806, 0x1000)], vec![]));
+        // call *0x1000
+        let absolute = [0xff, 0x15, 0, 0x10, 0, 0];
+        assert_eq!(find(&absolute, 0x8000, Bitness::Bits32).through, [(0x8000, 0x1000)]);
+        assert_eq!(find(&absolute, 0x8000, Bitness::Bits64).through, []);
     }
 
     #[test]

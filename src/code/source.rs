@@ -16,6 +16,10 @@ pub trait Source {
         word.get_mut(..len).filter(|_| bytes.len() == len)?.copy_from_slice(&bytes);
         Some(u64::from_le_bytes(word))
     }
+    /// Where the cell at an address leads while the program runs; `None` where it may change, or leads to another image.
+    fn constant_cell(&self, _: u64) -> Option<u64> {
+        None
+    }
     /// Whether an address is known to be in what may be executed.
     fn executes(&self, _: u64) -> bool {
         false

@@ -1,16 +1,24 @@
 //! What an indirect call or jump finds its target in.
 //!
-//! In: a function, and one of its calls or jumps. Out: the cell at a constant address, or how far into some object the word is that
-//! holds the target, where the instruction itself says it or loads right before do.
+//! In: a function, and one of its calls or jumps. Out: the cell at a constant address, or how far into some
+//! object the word is that holds the target, whatever registers and slots of the frame it came through. Where different ones may have come
+//! it does not know.
 
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
+
+use super::followed::Followed;
 use super::function::Function;
-use super::inst::{Address, Effect, Number, Registers};
+use super::inst::{Address, Registers};
+use super::state::{Form, Location, Unknown};
 
-/// How far back, in instructions, a load is looked for.
-const LOOK_BACK: usize = 16;
+/// Copies from slot to slot that are followed.
+const DEEPEST: usize = 4;
+/// Where the frame mostly is.
+const FRAME: u8 = 5;
 
 /// See the module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Through {
     /// A cell at this address.
     Cell(u64),
@@ -20,38 +28,80 @@ pub(super) enum Through {
     Unknown,
 }
 
-/// What instruction number `inst` of a function, an indirect call or jump, finds its target in.
-pub(super) fn through(function: &Function, inst: usize) -> Through {
-    let call = &function.insts[inst];
-    if let Some(operand) = call.memory {
-        return word(operand);
-    }
-    let Some(mut held) = call.reads.without(Registers::STACK).general_number() else {
-        return Through::Unknown;
-    };
-    let mut at = call.address;
-    for before in function.insts[..inst].iter().rev().take(LOOK_BACK) {
-        if before.end() != at || !before.falls_through() {
-            break;
-        }
-        at = before.address;
-        match before.effect {
-            Effect::Copy { to: Number::Register(to), from: Number::Memory } if to == held => {
-                return before.memory.map_or(Through::Unknown, word);
-            }
-            Effect::Copy { to: Number::Register(to), from: Number::Register(from) } if to == held => {
-                held = from
-            }
-            _ if before.changes().has(held) => break,
-            _ => {}
-        }
-    }
-    Through::Unknown
+/// The calls and jumps of a function, whose numbers are followed once one is asked about that does not say it itself.
+pub(super) struct Throughs<'a> {
+    function: &'a Function,
+    followed: OnceCell<Option<Followed<'a>>>,
 }
 
-fn word(operand: Address) -> Through {
-    let slot = || operand.in_object().map_or(Through::Unknown, Through::Slot);
-    operand.fixed().map_or_else(slot, Through::Cell)
+impl<'a> Throughs<'a> {
+    /// Those of `function`.
+    pub fn of(function: &'a Function) -> Throughs<'a> {
+        Throughs { function, followed: OnceCell::new() }
+    }
+
+    /// What instruction number `inst`, an indirect call or jump, finds its target in.
+    pub fn at(&self, inst: usize) -> Through {
+        let call = &self.function.insts[inst];
+        let plain = call.memory.filter(|operand| operand.base != Some(FRAME));
+        if let Some(cell) = plain.and_then(Address::fixed) {
+            return Through::Cell(cell);
+        }
+        if let Some(offset) = plain.and_then(Address::in_object) {
+            return Through::Slot(offset);
+        }
+        let Some(function) = self.followed.get_or_init(|| Followed::new(self.function)) else {
+            return Through::Unknown;
+        };
+        match call.memory {
+            Some(operand) => word(function, inst, operand, DEEPEST),
+            None => {
+                let register = call.reads.without(Registers::STACK).general_number();
+                let held = |register| function.values.before(inst).value(Location::Register(register));
+                register.map_or(Through::Unknown, |register| number(function, &held(register), DEEPEST))
+            }
+        }
+    }
+}
+
+/// What a number was read from.
+fn number(function: &Followed<'_>, form: &Form, depth: usize) -> Through {
+    match form.terms[..] {
+        [(Unknown::Made(inst, Location::Register(_)), 1)] if form.constant == 0 => {
+            let operand = function.insts[inst].memory.filter(|_| function.insts[inst].loads);
+            operand.map_or(Through::Unknown, |operand| word(function, inst, operand, depth))
+        }
+        [(Unknown::Made(_, slot @ Location::Slot(..)), 1)] if form.constant == 0 => {
+            stored(function, slot, depth)
+        }
+        _ => Through::Unknown,
+    }
+}
+
+/// What the word is that an operand of instruction `inst` means.
+fn word(function: &Followed<'_>, inst: usize, operand: Address, depth: usize) -> Through {
+    let state = function.values.before(inst);
+    let Some(pointer) = state.address(operand) else { return Through::Unknown };
+    match (state.slot(&pointer), &pointer.terms[..]) {
+        (Some(slot), _) => match number(function, &state.value(slot), depth.saturating_sub(1)) {
+            Through::Unknown => stored(function, slot, depth),
+            known => known,
+        },
+        (None, []) => Through::Cell(pointer.constant as u64),
+        (None, [(_, 1)]) => operand.in_object().map_or(Through::Unknown, |_| Through::Slot(pointer.constant)),
+        // a register that leads to an element
+        _ => operand.in_object().map_or(Through::Unknown, Through::Slot),
+    }
+}
+
+/// What all that the function stores in a slot was read from.
+fn stored(function: &Followed<'_>, slot: Location, depth: usize) -> Through {
+    let Some(depth) = depth.checked_sub(1) else { return Through::Unknown };
+    let all: BTreeSet<Through> = function.stored(slot).map(|form| number(function, form, depth)).collect();
+    match all.into_iter().collect::<Vec<_>>()[..] {
+        [one] => one,
+        _ => Through::Unknown,
+    }
 }
 
 #[cfg(test)]
@@ -63,7 +113,7 @@ mod tests {
     /// What the instruction at `at` goes through.
     fn found(code: &[u8], at: u64) -> Through {
         let function = explore(&Bytes(0, code.to_vec()), 0..code.len() as u64, &[]);
-        through(&function, function.at(at).expect("an instruction"))
+        Throughs::of(&function).at(function.at(at).expect("an instruction"))
     }
 
     #[test]
@@ -84,5 +134,17 @@ mod tests {
         // mov 0x30(%rax),%rax; inc %rax; call *%rax
         assert_eq!(found(&[0x48, 0x8b, 0x40, 0x30, 0x48, 0xff, 0xc0, 0xff, 0xd0, 0xc3], 7), Through::Unknown);
         assert_eq!(found(&[0xff, 0xd0, 0xc3], 0), Through::Unknown, "given");
+    }
+
+    #[test]
+    fn what_was_kept_in_the_frame_is_followed() {
+        // push %rbp; mov %rsp,%rbp; mov 0x18(%rdx),%rax; mov %rax,-8(%rbp); 10: call *-8(%rbp); jmp 10
+        let framed = [
+            0x55, 0x48, 0x89, 0xe5, 0x48, 0x8b, 0x42, 0x18, 0x48, 0x89, 0x45, 0xf8, 0xff, 0x55, 0xf8, 0xeb,
+            0xfb,
+        ];
+        assert_eq!(found(&framed, 12), Through::Slot(0x18));
+        // mov 0x18(%rdx),%rbx; 4: call *%rbx; jmp 4
+        assert_eq!(found(&[0x48, 0x8b, 0x5a, 0x18, 0xff, 0xd3, 0xeb, 0xfc], 4), Through::Slot(0x18));
     }
 }

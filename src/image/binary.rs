@@ -3,7 +3,7 @@
 //! In: what the recording says of it and the folders to search. Out: its code, functions, stubs and unwind rows, each read
 //! once; or why they are not there.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -16,7 +16,7 @@ use super::functions::{FunctionRange, Functions, labels};
 use super::locate::{Missing, SearchPath};
 use super::name::{ImageName, NameKind};
 use super::plt::{Plt, PltTarget};
-use super::pointers::Pointers;
+use super::pointers::{Pointers, Standing};
 use super::symtab::{Binding, Table, symbols};
 use super::unwind::{RowId, Unwind};
 use super::vdso;
@@ -220,8 +220,14 @@ impl Image {
         self.pointers(elf).word(elf, at)
     }
 
-    /// Where in its data each of the addresses `wanted` stands when the program starts.
-    pub fn pointers_to(&self, wanted: &BTreeSet<u64>) -> BTreeMap<u64, BTreeSet<u64>> {
+    /// The word of its data at an address, where the program does not change it, nor the loader but by what the file says.
+    pub fn constant(&self, at: Svma) -> Option<u64> {
+        let unchanged = self.elf()?.is_constant(at) && self.slot_target(at).is_none();
+        unchanged.then(|| self.word(at))?
+    }
+
+    /// Where each of the addresses `wanted` stands when the program starts.
+    pub fn pointers_to(&self, wanted: &BTreeSet<u64>) -> Standing {
         self.elf().map(|elf| self.pointers(elf).to(elf, wanted)).unwrap_or_default()
     }
 

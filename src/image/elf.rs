@@ -15,6 +15,7 @@ use object::{Endian, Endianness, ReadCache, ReadRef};
 
 use super::Svma;
 use super::packed::{LARGEST, expand};
+use super::segment::{Segment, protected};
 use super::source::Source;
 use super::strings::Strings;
 
@@ -60,21 +61,6 @@ pub enum Class {
     Bits64,
 }
 
-/// A part of the file that is loaded into memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Segment {
-    /// Where it is loaded.
-    pub svma: u64,
-    /// Where it stands in the file.
-    pub offset: u64,
-    /// How many of its bytes stand in the file.
-    pub file_size: u64,
-    /// Whether it may be executed.
-    pub executable: bool,
-    /// Whether it may be written.
-    pub writable: bool,
-}
-
 /// A named part of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
@@ -116,6 +102,8 @@ pub struct Elf {
     machine: elf::Machine,
     entry: u64,
     segments: Vec<Segment>,
+    /// What the loader protects once it has relocated it.
+    protected: Vec<Range<u64>>,
     sections: Vec<Section>,
     build_id: Option<Vec<u8>>,
 }
@@ -175,7 +163,8 @@ impl Elf {
             is_64,
             machine: header.e_machine(endian),
             entry: header.e_entry(endian).into(),
-            segments: segments.iter().filter_map(|segment| load_segment(segment, endian)).collect(),
+            segments: segments.iter().filter_map(|segment| Segment::loaded(segment, endian)).collect(),
+            protected: segments.iter().filter_map(|segment| protected(segment, endian)).collect(),
             sections: sections(header, endian, data).unwrap_or_default(),
             build_id: build_id(header, endian, data),
         })
@@ -315,6 +304,12 @@ impl Elf {
         self.segment_of(at).is_some_and(|(segment, _)| segment.executable)
     }
 
+    /// Whether what stands at an address stays as the loader has left it.
+    pub fn is_constant(&self, at: Svma) -> bool {
+        self.segment_of(at).is_some_and(|(segment, _)| !segment.writable)
+            || self.protected.iter().any(|range| range.contains(&at.0))
+    }
+
     /// `len` bytes as they are before the program runs; `None` unless the file holds all of them.
     pub fn read(&self, at: Svma, len: u64) -> Option<Vec<u8>> {
         let (segment, inside) = self.segment_of(at)?;
@@ -328,20 +323,6 @@ impl Elf {
     pub fn code_section(&self, at: Svma) -> Option<&Section> {
         self.sections.iter().find(|section| section.executable && section.range().contains(&at.0))
     }
-}
-
-fn load_segment<P: ProgramHeader>(header: &P, endian: P::Endian) -> Option<Segment> {
-    let (offset, file_size) = header.file_range(endian);
-    let flags = header.p_flags(endian);
-    let svma: u64 = header.p_vaddr(endian).into();
-    let sound = offset.checked_add(file_size).is_some() && svma.checked_add(file_size).is_some();
-    (sound && header.p_type(endian) == elf::PT_LOAD).then_some(Segment {
-        svma,
-        offset,
-        file_size,
-        executable: flags.contains(elf::PF_X),
-        writable: flags.contains(elf::PF_W),
-    })
 }
 
 fn sections<'d, H: FileHeader, R: ReadRef<'d>>(

@@ -2,9 +2,11 @@
 //! relocation.
 //!
 //! In: an x86 ELF file of either width. Out: single words; where some addresses stand, in tables of functions and slots that may be read
-//! instead of called through; and how far into its object such a place is. What the program itself puts there later it does not know.
+//! instead of called through, or in the global offset table; and how far into its object such a place is. What the program itself puts
+//! there later it does not know.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 
 use object::elf;
 
@@ -15,6 +17,9 @@ use super::symtab::{Relocation, Symbol, Table, relocations, symbols};
 /// Words in front of the first function of a C++ table of virtual functions, which the objects' pointers skip (Itanium C++ ABI, 2.5.2).
 const VIRTUAL_WORDS: u64 = 2;
 
+/// The sections of the global offset table.
+const OFFSETS: [&str; 2] = [".got", ".got.plt"];
+
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Pointers {
@@ -22,6 +27,17 @@ pub struct Pointers {
     put: HashMap<u64, u64>,
     /// Named objects: start, end, and where a pointer to one leads.
     objects: Vec<(u64, u64, u64)>,
+    /// The global offset table.
+    offsets: Vec<Range<u64>>,
+}
+
+/// Where addresses stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// The places of each that is in data, but for those in the global offset table.
+    pub places: BTreeMap<u64, BTreeSet<u64>>,
+    /// Cells of that table that the program does not change, with the address that each holds.
+    pub cells: BTreeMap<u64, u64>,
 }
 
 impl Pointers {
@@ -51,7 +67,8 @@ impl Pointers {
             .map(object)
             .collect();
         objects.sort_unstable();
-        Pointers { put, objects }
+        let offsets = OFFSETS.iter().filter_map(|name| Some(elf.section(name)?.range())).collect();
+        Pointers { put, objects, offsets }
     }
 
     /// The word at `at`.
@@ -64,11 +81,17 @@ impl Pointers {
     }
 
     /// Where each of `wanted` stands in the data of `elf`.
-    pub fn to(&self, elf: &Elf, wanted: &BTreeSet<u64>) -> BTreeMap<u64, BTreeSet<u64>> {
-        let mut found: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+    pub fn to(&self, elf: &Elf, wanted: &BTreeSet<u64>) -> Standing {
+        let mut found = Standing::default();
+        let (Some(&first), Some(&last)) = (wanted.first(), wanted.last()) else { return found };
         let mut stands = |place: u64, address: u64| {
-            if wanted.contains(&address) {
-                found.entry(address).or_default().insert(place);
+            if !(first..=last).contains(&address) || !wanted.contains(&address) {
+                return;
+            }
+            match self.is_offset(place) {
+                true if elf.is_constant(Svma(place)) => _ = found.cells.insert(place, address),
+                true => {}
+                false => _ = found.places.entry(address).or_default().insert(place),
             }
         };
         self.put.iter().for_each(|(&place, &address)| stands(place, address));
@@ -80,6 +103,11 @@ impl Pointers {
             }
         }
         found
+    }
+
+    /// Whether a place is in the global offset table, through which code reaches what has a name.
+    fn is_offset(&self, place: u64) -> bool {
+        self.offsets.iter().any(|range| range.contains(&place))
     }
 
     /// How many bytes behind where pointers to its object lead a `place` is, and how many there are; `None` outside named objects.
@@ -117,6 +145,7 @@ mod tests {
         let (output, called) = (named("_IO_default_xsputn"), named("fn1"));
         let pointers = Pointers::new(&elf, &elf);
         let found = pointers.to(&elf, &BTreeSet::from([output, called]));
+        let found = found.places;
         assert_eq!(found.keys().copied().collect::<Vec<_>>(), [output]);
         // the eighth word of `_IO_helper_jumps` and of others like it, the first two of which are not used
         let offsets: BTreeSet<_> = found[&output].iter().map(|&place| pointers.within(place)).collect();

@@ -20,12 +20,17 @@ const STUB: usize = 4;
 const MOST_BETWEEN: usize = 16;
 /// More calls than this that it may have been tell nothing.
 const MOST_CALLS: usize = 8;
-/// Share of a function's samples whose caller is hidden, or only inferred, that is no accident.
+/// Share of a function's samples whose caller is hidden, or only inferred, that is no accident; so much of them what calls it has itself.
 const NOTABLE: f64 = 0.05;
 
-/// What the samples tell of calls between `functions`, which are sorted.
-pub fn told(survey: &Survey, functions: &[(u32, Function)], linker: &dyn Linker) -> Told {
-    let lookup = Lookup { functions, linker, entered: BTreeMap::new() };
+/// What the samples tell of calls between `functions`, which are sorted and have so many `samples`.
+pub fn told(
+    survey: &Survey,
+    functions: &[(u32, Function)],
+    samples: &BTreeMap<Place, f64>,
+    linker: &dyn Linker,
+) -> Told {
+    let lookup = Lookup { functions, samples, linker, entered: BTreeMap::new() };
     let mut book = Book::new(lookup);
     let chains = |visit: &mut dyn FnMut(&Cell, &Context)| {
         survey.cells.iter().for_each(|cell| visit(cell, &survey.contexts[cell.context as usize]));
@@ -181,6 +186,8 @@ fn around(functions: &[(u32, Function)], at: Place) -> Option<&Function> {
 /// Finds decoded code by place.
 struct Lookup<'a> {
     functions: &'a [(u32, Function)],
+    /// Samples of each.
+    samples: &'a BTreeMap<Place, f64>,
     linker: &'a dyn Linker,
     /// Functions that indirect calls were seen to enter, of those that have frames.
     entered: BTreeMap<Place, BTreeSet<Place>>,
@@ -281,6 +288,12 @@ impl Lookup<'_> {
         Some(Place { address: jump.address, ..stub })
     }
 
+    /// Whether the function at `from` has enough samples to be what calls the one at `to`.
+    fn is_warm(&self, from: Place, to: Place) -> bool {
+        let own = |at: Place| self.samples.get(&at).copied().unwrap_or(0.0);
+        own(from) >= NOTABLE * own(to)
+    }
+
     /// What calls `to` among the function at `at` and those that it calls, the nearest first: a function that does, or calls
     /// that go nobody knows where, if they are few.
     fn beneath(&self, at: Place, to: Place) -> Option<Caller> {
@@ -295,7 +308,7 @@ impl Lookup<'_> {
                         Flow::Call(address) | Flow::Jump(address) => {
                             next.insert(Place { address, ..from });
                         }
-                        Flow::IndirectCall { via: None } => {
+                        Flow::IndirectCall { via: None } if self.is_warm(from, to) => {
                             let call = Place { address: inst.address, ..from };
                             open.push(call);
                             seen.extend(Some(call).filter(|call| self.enters(*call, to)));
@@ -332,7 +345,9 @@ mod tests {
         // 0: call 6; 5: ret — 6: nop; 7: ret
         let source = Bytes(0, vec![0xe8, 1, 0, 0, 0, 0xc3, 0x90, 0xc3]);
         let functions = [0..6, 6..8].map(|range| (0, explore(&source, range, &[])));
-        let lookup = Lookup { functions: &functions, linker: &NoStubs, entered: BTreeMap::new() };
+        let samples = BTreeMap::new();
+        let lookup =
+            Lookup { functions: &functions, samples: &samples, linker: &NoStubs, entered: BTreeMap::new() };
         let mut book = Book::new(lookup);
         let location = |address| Location { image: ImageId(0), svma: Svma(address) };
         for (samples, callers) in [(named, vec![Some(location(5))]), (10 - named, Vec::new())] {
@@ -347,5 +362,34 @@ mod tests {
     fn chains_that_name_nobody_show_no_calls() {
         assert!(told_of(6).complete && told_of(6).seen.len() == 1);
         assert!(!told_of(4).complete, "code without frame pointers");
+    }
+
+    #[test]
+    fn cold_code_does_not_call_what_is_hot() {
+        // 0: call 8; 5: ret — 8: call 18; call 20; ret — 18: call *%rax; ret — 20: call *%rax; ret — 28: ret
+        let mut code = vec![0xe8, 3, 0, 0, 0, 0xc3];
+        code.resize(8, 0xcc);
+        code.extend([0xe8, 0x0b, 0, 0, 0, 0xe8, 0x0e, 0, 0, 0, 0xc3]);
+        for start in [0x18, 0x20] {
+            code.resize(start, 0xcc);
+            code.extend([0xff, 0xd0, 0xc3]);
+        }
+        code.resize(0x28, 0xcc);
+        code.push(0xc3);
+        let source = Bytes(0, code);
+        let ranges = [0..6, 8..0x13, 0x18..0x1b, 0x20..0x23, 0x28..0x29];
+        let functions = ranges.map(|range| (0, explore(&source, range, &[])));
+        let at = |address| Place { space: 0, address };
+        let called_by = |samples: &[(u64, f64)]| {
+            let samples = samples.iter().map(|&(address, own)| (at(address), own)).collect();
+            let (functions, linker) = (&functions, &NoStubs);
+            let lookup = Lookup { functions, samples: &samples, linker, entered: BTreeMap::new() };
+            match lookup.caller(at(0), at(0x28)) {
+                Some(Caller::Among(calls)) => calls.iter().map(|call| call.address).collect(),
+                _ => Vec::new(),
+            }
+        };
+        assert_eq!(called_by(&[(0x18, 90.0), (0x20, 80.0), (0x28, 100.0)]), [0x18, 0x20]);
+        assert_eq!(called_by(&[(0x18, 2.0), (0x20, 80.0), (0x28, 100.0)]), [0x20]);
     }
 }

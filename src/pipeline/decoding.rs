@@ -97,6 +97,10 @@ impl Source for Code<'_> {
         whole.then(|| self.image.word(Svma(address)))?
     }
 
+    fn constant_cell(&self, address: u64) -> Option<u64> {
+        self.image.constant(Svma(address)).filter(|&to| self.executes(to))
+    }
+
     fn executes(&self, address: u64) -> bool {
         self.image.elf().is_some_and(|elf| elf.is_code(Svma(address)))
     }

@@ -47,7 +47,7 @@ pub fn link(
         Scope::Noticeable => unseen::callers(&survey.images, &program, &links),
         Scope::Sampled => Vec::new(),
     };
-    let callbacks = match program.complete {
+    let callbacks = match program.complete && program.hidden.is_empty() {
         false => callbacks(&survey.images, &program, &samples, &links),
         true => none,
     };
@@ -84,7 +84,7 @@ fn linked(
     functions.sort_by_key(|(space, f)| (*space, f.range.start));
     let samples = samples(survey, &functions);
     let links = Links::new(&survey.images, &survey.spaces, &samples, progress);
-    let told = told(survey, &functions, &links);
+    let told = told(survey, &functions, &samples, &links);
     let told = Told { samples: samples.clone(), callbacks: callbacks.clone(), ..told };
     let program = Program::link(functions, &links, &told);
     (program, samples)
@@ -171,7 +171,7 @@ fn decode(
     decoded
 }
 
-/// Small functions that sampled ones call directly: too short to catch a sample, long enough to run.
+/// Small functions that these call, or jump to at their end: too short to catch a sample, long enough to run.
 fn callees(
     images: &Images,
     functions: &[(u32, Function)],
@@ -181,7 +181,11 @@ fn callees(
     let mut found = BTreeSet::new();
     for (space, function) in functions {
         for inst in &function.insts {
-            let Flow::Call(to) = inst.flow else { continue };
+            let to = match inst.flow {
+                Flow::Call(to) => to,
+                Flow::Jump(to) if !function.range.contains(&to) => to,
+                _ => continue,
+            };
             found.extend(small_at(images, *space, to).filter(|_| !known.contains(&(*space, to))));
         }
     }

@@ -11,8 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use super::decoding::{Range, bitness, instructions};
+use super::objects::within_unnamed;
 use crate::code::{Inst, Linker, Place, References, Slot, Taken, stored};
-use crate::image::{AddressSpaces, Company, Image, ImageId, Images, PltTarget, Svma};
+use crate::image::{AddressSpaces, Company, Image, ImageId, Images, PltTarget, Standing, Svma};
 use crate::progress::{Progress, Stage, each};
 
 /// Resolvers are small.
@@ -85,12 +86,11 @@ impl<'a> Links<'a> {
     fn taken_in(&self, space: u32, wanted: &BTreeSet<u64>) -> BTreeMap<u64, Taken> {
         let image = self.images.get(ImageId(space));
         let mut taken: BTreeMap<u64, Taken> = BTreeMap::new();
-        for (address, places) in image.pointers_to(wanted) {
-            let slots = places.iter().filter_map(|&place| image.within_object(Svma(place)));
-            let slots = slots.map(|(offset, size)| Slot { offset, size });
+        let Standing { places, cells } = image.pointers_to(wanted);
+        for (address, slots) in slots(image, places) {
             taken.entry(address).or_default().slots.extend(slots);
         }
-        let (images, takers) = (self.images, self.takers(image, space, wanted));
+        let (images, takers) = (self.images, self.takers(image, space, wanted, &cells));
         let made = |(range, addresses)| made(&instructions(images, range), &addresses);
         let takers: Vec<_> = takers.into_iter().collect();
         let made = each(self.progress, Stage::Decode, takers.into_par_iter(), made);
@@ -102,13 +102,21 @@ impl<'a> Links<'a> {
         taken
     }
 
-    /// Functions of an image that seem to take some of the addresses `wanted`, and which.
-    fn takers(&self, image: &Image, space: u32, wanted: &BTreeSet<u64>) -> BTreeMap<Range, BTreeSet<u64>> {
+    /// Functions of an image that seem to take some of the addresses `wanted`, out of `cells` too, and which.
+    fn takers(
+        &self,
+        image: &Image,
+        space: u32,
+        wanted: &BTreeSet<u64>,
+        cells: &BTreeMap<u64, u64>,
+    ) -> BTreeMap<Range, BTreeSet<u64>> {
         let mut takers: BTreeMap<Range, BTreeSet<u64>> = BTreeMap::new();
         let (Some(elf), Some(bitness)) = (image.elf(), bitness(image)) else { return takers };
+        let wanted = wanted.iter().chain(cells.keys()).copied().collect();
         for section in elf.sections().iter().filter(|section| section.executable) {
             let bytes = elf.section_bytes(section).unwrap_or_default();
-            for (at, address) in References::find(&bytes, section.svma, bitness, wanted).taken {
+            for (at, to) in References::find(&bytes, section.svma, bitness, &wanted).taken {
+                let address = cells.get(&to).copied().unwrap_or(to);
                 if let Some(f) = image.function_at(Svma(at)) {
                     takers.entry((space, f.start.0, f.end.0)).or_default().insert(address);
                 }
@@ -132,6 +140,15 @@ impl<'a> Links<'a> {
     }
 }
 
+/// Where in the objects of an image each address stands that has `pointers` to it.
+fn slots(image: &Image, pointers: BTreeMap<u64, BTreeSet<u64>>) -> BTreeMap<u64, Vec<Slot>> {
+    let named = |place: u64| image.within_object(Svma(place)).map(|(offset, size)| Slot { offset, size });
+    let unnamed = pointers.values().flatten().copied().filter(|&place| named(place).is_none()).collect();
+    let unnamed = within_unnamed(image, &unnamed);
+    let slot = |&place: &u64| named(place).or_else(|| Some(Slot { offset: *unnamed.get(&place)?, size: 0 }));
+    pointers.into_iter().map(|(to, places)| (to, places.iter().filter_map(slot).collect())).collect()
+}
+
 /// Constants and constant addresses that instructions put somewhere.
 fn constants(insts: &[Inst]) -> impl Iterator<Item = u64> {
     insts.iter().filter_map(Inst::constant).map(|(_, value)| value)
@@ -149,7 +166,11 @@ impl Linker for Links<'_> {
     }
 
     fn cell(&self, at: Place) -> Option<Place> {
-        self.lead(at.space, self.images.get(ImageId(at.space)).slot_target(Svma(at.address))?)
+        let image = self.images.get(ImageId(at.space));
+        match image.slot_target(Svma(at.address)) {
+            Some(target) => self.lead(at.space, target),
+            None => Some(Place { address: image.constant(Svma(at.address))?, ..at }),
+        }
     }
 
     fn initial(&self, at: Place) -> Option<Place> {

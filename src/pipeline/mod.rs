@@ -25,6 +25,7 @@ mod loops;
 mod machine;
 mod memo;
 mod moves;
+mod objects;
 mod rest;
 pub mod runs;
 mod second;
