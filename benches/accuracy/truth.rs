@@ -52,8 +52,8 @@ impl Truth {
     /// instruction tells by how much they are above the binary's own.
     fn find_bias(&mut self, symfs: &Path) -> Result<()> {
         let (path, above_offset) = &self.image;
+        let Some(&(start, end)) = self.maps.first() else { return Ok(()) };
         let elf = Elf::open(&symfs.join(path.trim_start_matches('/')))?;
-        let &(start, end) = self.maps.first().context("no mapping")?;
         let (&at, _) = self.executions.range(start..end).next().context("nothing of the binary ran")?;
         let own = elf.svma_at(at.wrapping_sub(*above_offset)).context("the binary has nothing there")?;
         self.image.1 = at.wrapping_sub(own.0);

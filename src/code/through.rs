@@ -1,8 +1,7 @@
 //! What an indirect call or jump finds its target in.
 //!
-//! In: a function, and one of its calls or jumps. Out: the cell at a constant address, or how far into some
-//! object the word is that holds the target, whatever registers and slots of the frame it came through. Where different ones may have come
-//! it does not know.
+//! In: a function, and one of its calls or jumps. Out: the cell at a constant address, or how far into some object the word is that holds
+//! the target, whatever registers and slots of the frame it came through. Where different ones may have come it does not know.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
