@@ -45,12 +45,15 @@ impl References {
         let found: Vec<References> =
             stretches.map(|at| References::within(bytes, at, start, bitness, &wanted)).collect();
         let mut all = References::default();
-        for mut found in found {
-            all.transfers.append(&mut found.transfers);
-            all.through.append(&mut found.through);
-            all.taken.append(&mut found.taken);
-        }
+        found.into_iter().for_each(|found| all.add(found));
         all
+    }
+
+    /// Adds those of another stretch.
+    pub fn add(&mut self, mut other: References) {
+        self.transfers.append(&mut other.transfers);
+        self.through.append(&mut other.through);
+        self.taken.append(&mut other.taken);
     }
 
     /// Those whose displacement or constant begins at one of these `offsets`.

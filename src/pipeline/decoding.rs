@@ -4,9 +4,11 @@
 //! was sampled.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::code::{self, Bitness, Callee, Function, Inst, Place, Source, discover, explore, returns};
+use crate::code::{
+    self, Bitness, Callee, Function, Inst, Place, References, Source, discover, explore, returns,
+};
 use crate::image::{Class, Image, ImageId, Images, Location, PltTarget, Svma, jumps_away, noreturn};
 
 /// Calls between a function and the end of the process, at most: what is further down counts as returning.
@@ -111,6 +113,17 @@ impl Source for Code<'_> {
             Callee::Through(cell) => self.image.slot_target(Svma(cell)).is_some_and(never_returns),
         }
     }
+}
+
+/// What in all code of an image looks like a reference to one of the addresses `wanted`.
+pub fn references(image: &Image, wanted: &BTreeSet<u64>) -> References {
+    let mut all = References::default();
+    let (Some(elf), Some(bitness)) = (image.elf(), bitness(image)) else { return all };
+    for section in elf.sections().iter().filter(|section| section.executable) {
+        let bytes = elf.section_bytes(section).unwrap_or_default();
+        all.add(References::find(&bytes, section.svma, bitness, wanted));
+    }
+    all
 }
 
 /// Which instruction set an image's code is of; `None` without it, or where it is not understood.

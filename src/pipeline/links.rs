@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
-use super::decoding::{Range, bitness, instructions};
+use super::decoding::{Range, instructions, references};
 use super::objects::within_unnamed;
-use crate::code::{Inst, Linker, Place, References, Slot, Taken, stored};
+use crate::code::{Inst, Linker, Place, Slot, Taken, stored};
 use crate::image::{AddressSpaces, Company, Image, ImageId, Images, PltTarget, Standing, Svma};
 use crate::progress::{Progress, Stage, each};
 
@@ -111,15 +111,11 @@ impl<'a> Links<'a> {
         cells: &BTreeMap<u64, u64>,
     ) -> BTreeMap<Range, BTreeSet<u64>> {
         let mut takers: BTreeMap<Range, BTreeSet<u64>> = BTreeMap::new();
-        let (Some(elf), Some(bitness)) = (image.elf(), bitness(image)) else { return takers };
         let wanted = wanted.iter().chain(cells.keys()).copied().collect();
-        for section in elf.sections().iter().filter(|section| section.executable) {
-            let bytes = elf.section_bytes(section).unwrap_or_default();
-            for (at, to) in References::find(&bytes, section.svma, bitness, &wanted).taken {
-                let address = cells.get(&to).copied().unwrap_or(to);
-                if let Some(f) = image.function_at(Svma(at)) {
-                    takers.entry((space, f.start.0, f.end.0)).or_default().insert(address);
-                }
+        for (at, to) in references(image, &wanted).taken {
+            let address = cells.get(&to).copied().unwrap_or(to);
+            if let Some(f) = image.function_at(Svma(at)) {
+                takers.entry((space, f.start.0, f.end.0)).or_default().insert(address);
             }
         }
         takers

@@ -5,8 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::decoding::bitness;
-use crate::code::References;
+use super::decoding::references;
 use crate::image::{Class, Image, Standing};
 
 /// Words of an object that are looked at.
@@ -30,14 +29,8 @@ fn referred(image: &Image, addresses: &BTreeSet<u64>) -> BTreeSet<u64> {
         return BTreeSet::new();
     }
     let Standing { places, cells } = image.pointers_to(addresses);
-    let mut found: BTreeSet<u64> = places.into_keys().chain(cells.into_values()).collect();
-    let (Some(elf), Some(bitness)) = (image.elf(), bitness(image)) else { return found };
-    for section in elf.sections().iter().filter(|section| section.executable) {
-        let bytes = elf.section_bytes(section).unwrap_or_default();
-        let taken = References::find(&bytes, section.svma, bitness, addresses).taken;
-        found.extend(taken.into_iter().map(|(_, to)| to));
-    }
-    found
+    let taken = references(image, addresses).taken.into_iter().map(|(_, to)| to);
+    places.into_keys().chain(cells.into_values()).chain(taken).collect()
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ pub fn of_case(name: &str) -> Images {
     of(Path::new(&format!("{}/testdata/cases/symfs/opt/cases/{name}/{name}", env!("CARGO_MANIFEST_DIR"))))
 }
 
-/// A program of this C text, which reaches its own functions through its global offset table as Rust's library does; alone, too. It lies in the
-/// folder.
+/// A program of this C text, which reaches its own functions through its global offset table as Rust's library does; alone, too. It lies
+/// in the folder.
 pub fn through_offsets(text: &str) -> (TempDir, Images) {
     let folder = tempfile::tempdir().expect("a folder");
     let (source, program) = (folder.path().join("program.c"), folder.path().join("program"));

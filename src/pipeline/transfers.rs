@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::decoding::{Range, bitness};
-use crate::code::{Linker, Place, References};
+use super::decoding::{Range, references};
+use crate::code::{Linker, Place};
 use crate::image::{Image, ImageId, Images, Standing, Svma};
 
 /// See the module.
@@ -38,7 +38,6 @@ impl Transfers {
     /// Looks through an image.
     fn search(&mut self, image: &Image, space: u32, functions: &BTreeSet<Place>, linker: &dyn Linker) {
         let mut entries = entries(image, space, functions, linker);
-        let (Some(elf), Some(bitness)) = (image.elf(), bitness(image)) else { return };
         if entries.is_empty() {
             return;
         }
@@ -46,21 +45,17 @@ impl Transfers {
         let Standing { places, cells } = image.pointers_to(&own);
         self.taken.extend(places.keys().map(|at| entries[at]));
         entries.extend(cells.iter().map(|(&cell, to)| (cell, entries[to])).collect::<Vec<_>>());
-        let wanted = own.into_iter().chain(cells.keys().copied()).collect();
-        for section in elf.sections().iter().filter(|section| section.executable) {
-            let bytes = elf.section_bytes(section).unwrap_or_default();
-            let within = References::find(&bytes, section.svma, bitness, &wanted);
-            for (at, to) in within.taken {
-                self.taken.insert(entries[&to]);
-                // what is loaded may be called later
-                if cells.contains_key(&to) {
-                    self.add_caller(image, space, at, entries[&to]);
-                }
+        let within = references(image, &entries.keys().copied().collect());
+        for (at, to) in within.taken {
+            self.taken.insert(entries[&to]);
+            // what is loaded may be called later
+            if cells.contains_key(&to) {
+                self.add_caller(image, space, at, entries[&to]);
             }
-            for (from, to) in within.transfers.into_iter().chain(within.through) {
-                self.add_caller(image, space, from, entries[&to]);
-                self.at.insert(Place { space, address: from });
-            }
+        }
+        for (from, to) in within.transfers.into_iter().chain(within.through) {
+            self.add_caller(image, space, from, entries[&to]);
+            self.at.insert(Place { space, address: from });
         }
     }
 
