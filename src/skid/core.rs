@@ -51,12 +51,16 @@ impl Default for Shape {
 pub struct Manner {
     /// Instructions compete for units.
     pub crowded: bool,
-    /// Copies of registers take no time: they are given another name instead, on cores since 2012 (Ivy Bridge, Zen).
+    /// Copies of registers take no time: they are given another name instead, on cores since 2012 (Ivy Bridge, Zen). On others what was
+    /// stored is taken to be there later, too ([`FORWARDING`]).
     pub renames: bool,
 }
 
 /// Instructions in flight: 168 (Haswell: 192) to 224 on the cores of these years.
 const WINDOW: usize = 192;
+/// Cycles more than a load takes, from a store to what is loaded where that was stored. Both together take 5 on Intel's cores from Sandy
+/// Bridge to Ice Lake, 4 to 8 on others (A. Fog, The microarchitecture of Intel, AMD and VIA CPUs), and less where memory is renamed.
+const FORWARDING: u64 = 1;
 /// Stores that later loads may read.
 const STORES: usize = 32;
 /// Cycles from where a branch is decided to the first fetch of the way that was not expected; 13 to 20 on cores of 2010–2025 …
@@ -77,6 +81,8 @@ pub struct Core {
     fetched: Slot,
     left: Slot,
     renames: bool,
+    /// Cycles more that a load takes whose data is still on its way to memory.
+    forwarding: u64,
     /// What instructions compete for, if they do.
     units: Option<Units>,
     /// When memory was last read or written.
@@ -120,6 +126,7 @@ impl Core {
             fetched: slot,
             left: slot,
             renames: manner.renames,
+            forwarding: if manner.renames || shape.in_order { 0 } else { FORWARDING },
             units: (manner.crowded && !shape.in_order).then(|| Units::of(shape.width)),
             accessed: 0,
             decided: 0,
@@ -168,7 +175,7 @@ impl Core {
     fn operands(&self, node: &Node, place: Option<Place>, mut at: u64) -> u64 {
         node.operands.reads.numbers().for_each(|r| at = at.max(self.ready[r]));
         let written = place.filter(|_| node.loads).and_then(|p| self.stores.iter().find(|s| s.0 == p));
-        at.max(written.map_or(0, |s| s.1))
+        at.max(written.map_or(0, |s| s.1 + self.forwarding))
     }
 
     /// The last instruction went a way that was not expected: the next one has yet to be fetched when that is decided.
@@ -181,7 +188,7 @@ impl Core {
         self.decided = end;
         let operands = &node.operands;
         operands.writes.numbers().for_each(|r| self.ready[r] = end);
-        self.places.run(operands);
+        self.places.run(operands, place, node.stores);
         if let Some(place) = place.filter(|_| node.stores) {
             self.stores.retain(|s| s.0 != place);
             if self.stores.len() == STORES {

@@ -13,22 +13,25 @@ pub struct Operands {
     pub memory: Option<Address>,
     /// The register that is then another one plus a constant.
     pub sum: Option<Sum>,
+    /// What it does to numbers; a push and a pop copy.
+    pub effect: Effect,
 }
 
 const STACK: u8 = Registers::STACK_POINTER;
+const FRAME: u8 = 5;
 
 impl Operands {
     /// Those of `inst`. Pushes, pops, calls and returns do not wait for the stack pointer, which cores keep track of where
     /// they decode; nor does an exclusive or of a register with itself for its value.
     pub fn of(inst: &Inst) -> Operands {
-        let mut operands =
-            Operands { reads: inst.reads, writes: inst.writes, memory: inst.memory, sum: inst.sum() };
-        let on_stack = |disp| Some(Address { base: Some(STACK), disp, ..Address::default() });
-        match (&*inst.mnemonic, inst.memory) {
-            ("push", None) => operands.memory = on_stack(-i64::from(inst.word)),
-            ("pop", None) => operands.memory = on_stack(0),
-            _ => {}
-        }
+        let mut operands = Operands {
+            reads: inst.reads,
+            writes: inst.writes,
+            memory: inst.memory,
+            sum: inst.sum(),
+            effect: inst.effect,
+        };
+        operands.take_stack(inst);
         let implicit = inst.memory.is_none() && (inst.loads || inst.stores);
         if implicit || matches!(inst.kind, Kind::Call | Kind::Return) {
             operands.reads = operands.reads.without(Registers::STACK);
@@ -43,6 +46,30 @@ impl Operands {
             operands.reads = reads.without(values(writes));
         }
         operands
+    }
+
+    /// What pushes, pops and `leave` copy, and where from or to.
+    fn take_stack(&mut self, inst: &Inst) {
+        let word = i64::from(inst.word);
+        let at = |base, disp| Some(Address { base: Some(base), disp, ..Address::default() });
+        let named = |set: Registers| set.without(Registers::STACK).general_number().map(Number::Register);
+        let copy = |to, from| Effect::Copy { to, from };
+        match (&*inst.mnemonic, inst.memory) {
+            ("push", None) => {
+                self.memory = at(STACK, -word);
+                self.effect = named(inst.reads).map_or(Effect::Other, |from| copy(Number::Memory, from));
+            }
+            ("pop", None) => {
+                self.memory = at(STACK, 0);
+                self.effect = named(inst.writes).map_or(Effect::Other, |to| copy(to, Number::Memory));
+            }
+            ("leave", _) => {
+                self.memory = at(FRAME, 0);
+                self.effect = copy(Number::Register(FRAME), Number::Memory);
+                self.sum = Some(Sum { to: STACK, from: FRAME, added: word });
+            }
+            _ => {}
+        }
     }
 }
 

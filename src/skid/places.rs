@@ -1,76 +1,118 @@
 //! Where memory operands point, relative to one another, while code runs.
 //!
-//! In: what instructions make of registers, one after the other. Out: for each memory operand a place; two operands with the same
-//! place are of the same memory. Registers are numbers that nobody knows, plus constants that are added to them, so that a
-//! place is found again when a loop has gone on to the next element, or the stack has grown. It does not know what memory holds:
-//! an address that was loaded is a new unknown.
+//! In: what instructions do to registers and memory, one after the other. Out: for each memory operand a place; two operands with the
+//! same place are of the same memory. Numbers that nobody knows are drawn at random, and what is made of them is computed, so that a
+//! place is found again when a loop has gone on to the next element, when a pointer was kept in memory meanwhile, as all that unoptimized
+//! code does is, or when a callee gave back a register that it had saved. Two that are unlike are the same by chance once in 2⁶⁴. It knows
+//! the arithmetic that addresses are made of, no widths, and of memory what was read or written last.
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{Rng, SeedableRng};
 
 use super::operands::Operands;
-use crate::code::Address;
+use crate::code::{Address, Effect, Number};
 
 /// Registers that addresses are made of.
 const COUNT: usize = 16;
+/// Words of memory that are remembered: a frame, and some objects.
+const WORDS: usize = 256;
 
-/// A number that nobody knows, and what was added to it since.
+/// A place in memory: its address, were unknown numbers what was drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Value {
-    unknown: u64,
-    added: i64,
-}
+pub struct Place(u64);
 
-/// A place in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    base: u64,
-    index: (u64, u8),
-    offset: i64,
-}
-
-/// What registers hold.
+/// What registers and memory hold.
 #[derive(Clone, Debug)]
 pub struct Places {
-    registers: [Value; COUNT],
-    /// Unknown numbers so far; none has the number 0.
-    unknowns: u64,
+    registers: [u64; COUNT],
+    /// What was read or written last, each where its place's remainder says.
+    words: Vec<(Place, u64)>,
+    unknowns: Xoshiro256PlusPlus,
 }
 
 impl Default for Places {
     fn default() -> Places {
-        let registers = std::array::from_fn(|r| Value { unknown: r as u64 + 1, added: 0 });
-        Places { registers, unknowns: COUNT as u64 }
+        let mut unknowns = Xoshiro256PlusPlus::seed_from_u64(0);
+        let registers = std::array::from_fn(|_| unknowns.next_u64());
+        Places { registers, words: vec![(Place::default(), 0); WORDS], unknowns }
     }
 }
 
 impl Places {
     /// Where `address` points now; `None` where more than registers decide.
     pub fn of(&self, address: Address) -> Option<Place> {
-        let value = |register: Option<u8>| match register {
-            Some(r) => self.registers.get(usize::from(r)).copied(),
-            None => Some(Value::default()),
-        };
-        let (base, scale) = (value(address.base)?, address.index.map_or(0, |i| i.1));
-        let index = value(address.index.map(|i| i.0))?;
-        let offset = address.disp.wrapping_add(base.added);
-        let offset = offset.wrapping_add(index.added.wrapping_mul(i64::from(scale)));
-        (!address.opaque).then_some(Place { base: base.unknown, index: (index.unknown, scale), offset })
+        (!address.opaque).then_some(Place(self.sum(address)))
     }
 
-    /// Lets an instruction with these operands run.
-    pub fn run(&mut self, operands: &Operands) {
-        let sum = operands.sum.and_then(|sum| {
-            let from = self.registers.get(usize::from(sum.from))?;
-            Some((sum.to, Value { added: from.added.wrapping_add(sum.added), ..*from }))
-        });
-        for r in operands.writes.numbers().take_while(|&r| r < COUNT) {
-            self.unknowns += 1;
-            self.registers[r] = Value { unknown: self.unknowns, added: 0 };
+    /// Lets an instruction with these operands run, the memory operand of which is at `place`, and which `stores` there.
+    pub fn run(&mut self, operands: &Operands, place: Option<Place>, stores: bool) {
+        let made = self.made(operands, place);
+        let sum = operands.sum.map(|sum| (sum.to, self.register(sum.from).wrapping_add(sum.added as u64)));
+        for register in operands.writes.numbers().take_while(|&r| r < COUNT) {
+            self.registers[register] = self.draw();
         }
-        if let Some((to, value)) = sum
-            && let Some(register) = self.registers.get_mut(usize::from(to))
-        {
-            *register = value;
+        for (to, value) in sum.into_iter().chain(made.and_then(|(to, value)| Some((register(to)?, value)))) {
+            self.registers[usize::from(to) % COUNT] = value;
+        }
+        if let Some(place) = place.filter(|_| stores) {
+            let made = made.filter(|(to, _)| *to == Number::Memory);
+            let value = made.map_or_else(|| self.draw(), |(_, value)| value);
+            self.words[place.slot()] = (place, value);
         }
     }
+
+    /// The operand that an instruction makes something of that is known, and what.
+    fn made(&mut self, operands: &Operands, place: Option<Place>) -> Option<(Number, u64)> {
+        let mut value = |number| match number {
+            Number::Register(register) => self.register(register),
+            Number::Constant(constant) => constant as u64,
+            Number::Memory => self.word(place),
+        };
+        Some(match operands.effect {
+            Effect::Copy { to, from } => (to, value(from)),
+            Effect::Add { to, from, minus: false } => (to, value(to).wrapping_add(value(from))),
+            Effect::Add { to, from, minus: true } => (to, value(to).wrapping_sub(value(from))),
+            Effect::Scale { to, from, by } => (to, value(from).wrapping_mul(by as u64)),
+            Effect::Mask { to, by } => (to, value(to) & by as u64),
+            Effect::Lea { to } => (Number::Register(to), self.sum(operands.memory?)),
+            Effect::Compare { .. } | Effect::Other => return None,
+        })
+    }
+
+    /// The word at `place`.
+    fn word(&mut self, place: Option<Place>) -> u64 {
+        let Some(place) = place else { return self.draw() };
+        if self.words[place.slot()].0 != place {
+            self.words[place.slot()] = (place, self.draw());
+        }
+        self.words[place.slot()].1
+    }
+
+    fn sum(&self, address: Address) -> u64 {
+        let base = address.base.map_or(0, |base| self.register(base));
+        let index = address.index.map_or(0, |(index, by)| self.register(index).wrapping_mul(by.into()));
+        base.wrapping_add(index).wrapping_add(address.disp as u64)
+    }
+
+    fn register(&self, register: u8) -> u64 {
+        self.registers[usize::from(register) % COUNT]
+    }
+
+    /// A number that nobody knows.
+    fn draw(&mut self) -> u64 {
+        self.unknowns.next_u64()
+    }
+}
+
+impl Place {
+    fn slot(self) -> usize {
+        // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4)
+        (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - WORDS.ilog2())) as usize
+    }
+}
+
+fn register(number: Number) -> Option<u8> {
+    if let Number::Register(register) = number { Some(register) } else { None }
 }
 
 #[cfg(test)]
@@ -85,16 +127,21 @@ mod tests {
 
     /// Whether the memory operands of the first and the last of `code` are one place.
     fn same_in(bitness: Bitness, code: &[&[u8]]) -> bool {
-        let all = code.iter().map(|bytes| Operands::of(&decode(bitness, 0, bytes).expect("code")));
-        let all: Vec<Operands> = all.collect();
+        let found = places(bitness, code);
+        found[0].is_some() && found.first() == found.last()
+    }
+
+    /// Where each of `code` has its memory operand.
+    fn places(bitness: Bitness, code: &[&[u8]]) -> Vec<Option<Place>> {
         let mut places = Places::default();
-        let mut found = all.iter().map(|operands| {
+        let run = |bytes: &&[u8]| {
+            let inst = decode(bitness, 0, bytes).expect("code");
+            let operands = Operands::of(&inst);
             let place = operands.memory.and_then(|address| places.of(address));
-            places.run(operands);
+            places.run(&operands, place, inst.stores);
             place
-        });
-        let first = found.next().flatten();
-        first.is_some() && first == found.last().flatten()
+        };
+        code.iter().map(run).collect()
     }
 
     const STORE: &[u8] = &[0x89, 0x06]; // mov %eax,(%rsi)
@@ -133,5 +180,48 @@ mod tests {
     fn a_register_that_was_loaded_points_anywhere() {
         assert!(!same(&[STORE, &[0x48, 0x8b, 0x36], STORE])); // mov (%rsi),%rsi
         assert!(!same(&[STORE, &[0x48, 0x01, 0xce], STORE])); // add %rcx,%rsi
+    }
+
+    #[test]
+    fn what_memory_holds_is_loaded_again() {
+        let (load, keep) = (&[0x48, 0x8b, 0x75, 0xf8], &[0x48, 0x89, 0x75, 0xf8]); // mov -8(%rbp),%rsi; mov %rsi,-8(%rbp)
+        let next = &[0x48, 0x83, 0x45, 0xf8, 0x08]; // addq $8,-8(%rbp)
+        let lost = &[0x48, 0xc1, 0x7d, 0xf8, 0x02]; // sarq $2,-8(%rbp)
+        assert!(same(&[STORE, keep, &[0x31, 0xf6], load, STORE]), "xor %esi,%esi between");
+        assert!(same(&[STORE, keep, next, load, &[0x8b, 0x46, 0xf8]]), "and mov -8(%rsi),%eax");
+        assert!(!same(&[STORE, keep, lost, load, STORE]));
+    }
+
+    #[test]
+    fn an_element_of_an_array_is_found_by_an_index_in_memory() {
+        // mov -4(%rbp),%eax; cltq; lea (,%rax,4),%rdx; mov $0x100,%rax; mov %ecx,(%rdx,%rax)
+        let element: [&[u8]; 5] = [
+            &[0x8b, 0x45, 0xfc],
+            &[0x48, 0x98],
+            &[0x48, 0x8d, 0x14, 0x85, 0, 0, 0, 0],
+            &[0x48, 0xc7, 0xc0, 0, 1, 0, 0],
+            &[0x89, 0x0c, 0x02],
+        ];
+        let found = places(Bitness::Bits64, &[element, element].concat());
+        assert!(found[4].is_some() && found[4] == found[9]);
+        let next: &[u8] = &[0x83, 0x45, 0xfc, 0x01]; // addl $1,-4(%rbp)
+        let found = places(Bitness::Bits64, &[&element[..], &[next], &element].concat());
+        assert_ne!(found[4], found[10]);
+    }
+
+    #[test]
+    fn a_callee_gives_back_what_it_saved() {
+        // mov %eax,-4(%rbp); push %rbp; mov %rsp,%rbp; sub $32,%rsp; push %rbx; pop %rbx; leave; mov -4(%rbp),%eax
+        let framed: [&[u8]; 8] = [
+            &[0x89, 0x45, 0xfc],
+            &[0x55],
+            &[0x48, 0x89, 0xe5],
+            &[0x48, 0x83, 0xec, 0x20],
+            &[0x53],
+            &[0x5b],
+            &[0xc9],
+            &[0x8b, 0x45, 0xfc],
+        ];
+        assert!(same(&framed));
     }
 }

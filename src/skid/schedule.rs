@@ -314,14 +314,26 @@ mod tests {
     #[test]
     fn what_was_stored_is_there_when_it_was_made() {
         // mov %eax,(%rsi); mov (%rsi),%eax
-        let ideal = of_loop(&[0x89, 0x06, 0x8b, 0x06], &[]);
-        assert!((cycles(&ideal) - 5.0).abs() < 0.05, "{ideal:?}");
-        // add $8,%rsi; mov %eax,(%rsi); mov -8(%rsi),%eax: each is the one before the last
-        let sums = of_loop(&[0x48, 0x83, 0xc6, 0x08, 0x89, 0x06, 0x8b, 0x46, 0xf8], &[]);
-        assert!((cycles(&sums) - 2.5).abs() < 0.05, "{sums:?}");
+        let renames = Manner { renames: true, ..Manner::default() };
+        for (manner, forwarding) in [(renames, 5.0), (Manner::default(), 6.0)] {
+            let ideal = taken(&[0x89, 0x06, 0x8b, 0x06], manner);
+            assert!((cycles(&ideal) - forwarding).abs() < 0.05, "{ideal:?}");
+            // add $8,%rsi; mov %eax,(%rsi); mov -8(%rsi),%eax: each is the one before the last
+            let sums = taken(&[0x48, 0x83, 0xc6, 0x08, 0x89, 0x06, 0x8b, 0x46, 0xf8], manner);
+            assert!((cycles(&sums) - forwarding / 2.0).abs() < 0.05, "{sums:?}");
+        }
         // mov %eax,(%rsi); mov (%rsp),%eax
         let apart = of_loop(&[0x89, 0x06, 0x8b, 0x04, 0x24], &[]);
         assert!(cycles(&apart) < 1.5, "{apart:?}");
+    }
+
+    #[test]
+    fn a_counter_that_is_kept_in_memory_waits_for_itself() {
+        // mov (%rbx),%rdx; add $1,(%rdx); mov (%rbx),%rcx; add $1,(%rcx)
+        let body = [0x48, 0x8b, 0x13, 0x83, 0x02, 0x01, 0x48, 0x8b, 0x0b, 0x83, 0x01, 0x01];
+        let renames = Manner { renames: true, ..Manner::default() };
+        let ideal = taken(&body, renames);
+        assert!((cycles(&ideal) - 10.0).abs() < 0.1, "it is one counter: {ideal:?}");
     }
 
     #[test]
