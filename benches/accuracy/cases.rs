@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use skidconv_simulator::grid::{self, CASES, LANGUAGES, OTHERS, PATIENT, QUICK, REAL};
+use skidconv_simulator::grid::{self, CASES, LANGUAGES, OTHERS, PATIENT, QUICK, REAL, UNOPTIMIZED};
 use skidconv_simulator::program::Source;
 use skidconv_simulator::trace::Trace;
 
@@ -62,6 +62,11 @@ pub fn real() -> Result<Vec<Case>> {
 /// The simulator's cases of C++ and Rust.
 pub fn languages() -> Result<Vec<Case>> {
     made(LANGUAGES.iter().collect(), "languages")
+}
+
+/// The simulator's cases of code that is not optimized.
+pub fn unoptimized() -> Result<Vec<Case>> {
+    made(UNOPTIMIZED.iter().collect(), "unoptimized")
 }
 
 /// The simulator's cases whose addresses are late only after long waits.

@@ -1,6 +1,7 @@
 //! How near each estimator comes to the truth, and what it costs.
 //!
-//!     cargo bench --bench accuracy -- [--quick] [--others] [--patient] [--real] [--languages] [--write-readme] [--cost] [FOLDER…]
+//!     cargo bench --bench accuracy -- [--quick] [--others] [--patient] [--real] [--languages] [--unoptimized] [--write-readme] [--cost]
+//!         [FOLDER…]
 //!
 //! Cases are recordings whose truth is known: those of `testdata/cases`, those of the simulator's grid, which are made in
 //! `target/accuracy` where they are missing (that takes valgrind), and those of each FOLDER. Each goes through
@@ -47,6 +48,9 @@ struct Arguments {
     /// Also generated cases of programs in C++ and Rust; takes rustc
     #[arg(long)]
     languages: bool,
+    /// Also generated cases of programs in C that are compiled without optimization
+    #[arg(long)]
+    unoptimized: bool,
     /// Only cases with this in their name; may be repeated
     #[arg(long = "case", value_name = "PART")]
     cases: Vec<String>,
@@ -85,6 +89,9 @@ fn main() -> anyhow::Result<()> {
     }
     if arguments.languages {
         all.extend(cases::languages()?);
+    }
+    if arguments.unoptimized {
+        all.extend(cases::unoptimized()?);
     }
     for folder in &arguments.folders {
         all.extend(cases::within(folder, folder.display().to_string())?);

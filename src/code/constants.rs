@@ -4,11 +4,10 @@
 //! In: instructions, and a source that knows what the loader leaves in such cells. Out: the same, as if what stands there stood in the
 //! instruction: a call or jump leads straight on, a load is of a constant, and a call through a register that holds one is direct too.
 
-use super::function::Function;
+use super::followed::Numbers;
 use super::inst::{Effect, Flow, Inst, Number, Registers};
 use super::source::Source;
 use super::state::Location;
-use super::values::Values;
 
 /// Puts what the cell of an instruction holds in its place.
 pub(super) fn settle(inst: &mut Inst, source: &dyn Source) {
@@ -27,17 +26,18 @@ pub(super) fn settle(inst: &mut Inst, source: &dyn Source) {
     }
 }
 
-/// Makes calls through registers direct that hold what was loaded from such a cell.
-pub(super) fn call_loaded(function: &mut Function) {
+/// Calls through registers that hold what was loaded from such a cell, and what they lead to.
+pub(super) fn loaded_calls(numbers: &Numbers<'_>) -> Vec<(usize, u64)> {
+    let function = numbers.function;
     let loaded = |inst: &Inst| inst.loads && inst.constant().is_some();
     let open = |inst: &Inst| inst.flow == Flow::IndirectCall { via: None } && inst.memory.is_none();
     if !(function.insts.iter().any(loaded) && function.insts.iter().any(open)) {
-        return;
+        return Vec::new();
     }
-    let Some(values) = Values::new(&function.insts, &function.cfg, &function.dominators) else { return };
+    let Some(followed) = numbers.followed() else { return Vec::new() };
     let mut known = Vec::new();
     for block in 0..function.cfg.blocks.len() {
-        values.follow(block, |ix, state| {
+        followed.values.follow(block, |ix, state| {
             let inst = &function.insts[ix];
             let register = inst.reads.without(Registers::STACK).general_number().filter(|_| open(inst));
             if let Some(register) = register {
@@ -46,9 +46,7 @@ pub(super) fn call_loaded(function: &mut Function) {
             }
         });
     }
-    for (ix, to) in known {
-        function.insts[ix].flow = Flow::Call(to);
-    }
+    known
 }
 
 #[cfg(test)]

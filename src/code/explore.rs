@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::cfg::Cfg;
 use super::decode::decode;
 use super::dominators::Dominators;
+use super::followed::Numbers;
 use super::function::Function;
 use super::inst::{Effect, Flow, Inst, Kind};
 use super::jump_table::{Code, Table};
@@ -13,7 +14,7 @@ use super::loops::Loops;
 use super::mnemonic::Mnemonic;
 use super::returns::{self, Callee};
 use super::source::Source;
-use super::{constants, stacks, trips};
+use super::{constants, stacks, through, trips};
 
 /// Functions larger than this are read only up to here; none is that large but by a damaged symbol table.
 const LARGEST_FUNCTION: u64 = 4 << 20;
@@ -50,12 +51,27 @@ fn follow_all(source: &dyn Source, range: Range<u64>, entry: Option<u64>, known:
     let dominators = Dominators::find(&cfg);
     let loops = Loops::find(&cfg, &dominators);
     let doomed = returns::doomed(&insts, &cfg);
-    let mut function =
-        Function { range, insts, cfg, dominators, loops, doomed, counted: Vec::new(), stacks: Vec::new() };
-    constants::call_loaded(&mut function);
-    function.counted = trips::counted(&function);
-    function.stacks = stacks::stacks(&function);
-    function
+    told(Function {
+        range,
+        insts,
+        cfg,
+        dominators,
+        loops,
+        doomed,
+        counted: Vec::new(),
+        stacks: Vec::new(),
+        throughs: BTreeMap::new(),
+    })
+}
+
+/// A function with what the numbers tell that it computes.
+fn told(mut function: Function) -> Function {
+    let numbers = Numbers::of(&function);
+    let calls = constants::loaded_calls(&numbers);
+    let (counted, stacks) = (trips::counted(&numbers), stacks::stacks(&numbers));
+    let throughs = through::throughs(&numbers);
+    calls.into_iter().for_each(|(ix, to)| function.insts[ix].flow = Flow::Call(to));
+    Function { counted, stacks, throughs, ..function }
 }
 
 struct Search<'a> {

@@ -1,4 +1,4 @@
-//! What is known of a function's locations, kept while its numbers are followed back.
+//! What is known of a function's locations, found once and kept while its numbers are followed.
 //!
 //! In: a function. Out: what holds what at each of its instructions, what leads to each block, and what it stores in a slot of its frame,
 //! wherever in it that is done.
@@ -11,6 +11,24 @@ use super::function::Function;
 use super::inst::{Effect, Inst, Number};
 use super::state::{Form, Location, State};
 use super::values::Values;
+
+/// A function whose numbers are followed once somebody asks for them.
+pub(super) struct Numbers<'a> {
+    pub function: &'a Function,
+    followed: OnceCell<Option<Followed<'a>>>,
+}
+
+impl<'a> Numbers<'a> {
+    /// Those of `function`.
+    pub fn of(function: &'a Function) -> Numbers<'a> {
+        Numbers { function, followed: OnceCell::new() }
+    }
+
+    /// `None` of a function whose numbers do not settle.
+    pub fn followed(&self) -> Option<&Followed<'a>> {
+        self.followed.get_or_init(|| Followed::new(self.function)).as_ref()
+    }
+}
 
 /// See the module.
 pub(super) struct Followed<'a> {

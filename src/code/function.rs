@@ -1,5 +1,6 @@
 //! A function's code as all behind it see it: instructions, graph, loops.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::cfg::Cfg;
@@ -7,6 +8,7 @@ use super::dominators::Dominators;
 use super::inst::Inst;
 use super::loops::{Counted, Loops};
 use super::stacks::Stack;
+use super::through::Through;
 
 /// A function's code.
 #[derive(Clone, Debug)]
@@ -27,12 +29,19 @@ pub struct Function {
     pub counted: Vec<Counted>,
     /// Stacks that its loops keep.
     pub stacks: Vec<Stack>,
+    /// What its indirect calls, and jumps that leave it, find their targets in.
+    pub(super) throughs: BTreeMap<usize, Through>,
 }
 
 impl Function {
     /// Index of the instruction that starts at `address`.
     pub fn at(&self, address: u64) -> Option<usize> {
         self.insts.binary_search_by_key(&address, |i| i.address).ok()
+    }
+
+    /// What an indirect call or jump, which has this index, finds its target in.
+    pub(super) fn through(&self, inst: usize) -> Through {
+        self.throughs.get(&inst).copied().unwrap_or(Through::Unknown)
     }
 
     /// Whether the instruction with this index is in a loop.

@@ -10,11 +10,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rayon::prelude::*;
-
 use super::link::{Linker, Slot, Told};
 use super::program::{FunctionIx, Place, Program, Target};
-use super::through::{Through, Throughs};
+use super::through::Through;
 use crate::divisor::gcd;
 
 /// More candidates than this for one unexplained call tell nothing, unless
@@ -72,7 +70,8 @@ impl Program {
         let mut guesses = Guesses { program: self, loads, only, above: None };
         let passed = guesses.enter_passed(&told.callbacks, linker);
         open.retain(|call| !passed.contains(call));
-        let open = guesses.program.through(&open);
+        let through = |call: usize| (call, guesses.program.through(call));
+        let open: Vec<(usize, Through)> = open.into_iter().map(through).collect();
         guesses.enter_likely(&open, &mut takens, linker);
         self.entered.iter_mut().for_each(|calls| calls.sort_unstable());
     }
@@ -82,15 +81,10 @@ impl Program {
         site.targets.is_empty() && self.is_unseen(site)
     }
 
-    /// What each of `calls`, which are sorted, goes through.
-    fn through(&self, calls: &[usize]) -> Vec<(usize, Through)> {
-        let of_one = |calls: &[usize]| {
-            let throughs = Throughs::of(&self.functions[self.calls[calls[0]].caller].1);
-            calls.iter().map(|&call| (call, throughs.at(self.calls[call].inst))).collect::<Vec<_>>()
-        };
-        let by_caller: Vec<&[usize]> =
-            calls.chunk_by(|&a, &b| self.calls[a].caller == self.calls[b].caller).collect();
-        by_caller.into_par_iter().flat_map_iter(of_one).collect()
+    /// What a call goes through.
+    fn through(&self, call: usize) -> Through {
+        let site = &self.calls[call];
+        self.functions[site.caller].1.through(site.inst)
     }
 
     fn takens(&self, linker: &dyn Linker) -> Takens {

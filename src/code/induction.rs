@@ -5,6 +5,7 @@
 //! it grows by from turn to turn. It does not know how many turns there are.
 
 use super::cfg::BlockIx;
+use super::followed::Numbers;
 use super::function::Function;
 use super::loops::{Loop, LoopIx};
 use super::state::{Form, Location, Unknown};
@@ -13,16 +14,20 @@ use super::values::Values;
 /// The induction variables of a function.
 pub(super) struct Inductions<'a> {
     pub function: &'a Function,
-    pub values: Values<'a>,
+    pub values: &'a Values<'a>,
     /// For each block, the blocks whose edges enter it.
-    predecessors: Vec<Vec<BlockIx>>,
+    predecessors: &'a [Vec<BlockIx>],
 }
 
 impl<'a> Inductions<'a> {
     /// `None` if what locations hold is not known.
-    pub fn of(function: &'a Function) -> Option<Inductions<'a>> {
-        let values = Values::new(&function.insts, &function.cfg, &function.dominators)?;
-        Some(Inductions { function, values, predecessors: function.cfg.predecessors() })
+    pub fn of(numbers: &'a Numbers<'_>) -> Option<Inductions<'a>> {
+        let followed = numbers.followed()?;
+        Some(Inductions {
+            function: numbers.function,
+            values: &followed.values,
+            predecessors: &followed.predecessors,
+        })
     }
 
     /// The loop with this index.

@@ -10,7 +10,7 @@ use super::cfg::Exit;
 use super::function::Function;
 use super::inst::Flow;
 use super::program::{CallSite, FunctionIx, Place, Program, Target};
-use super::through::{Through, Throughs};
+use super::through::Through;
 
 /// What the images know about where control goes.
 pub trait Linker {
@@ -119,8 +119,7 @@ impl Program {
     fn sites(&self, caller: FunctionIx, linker: &dyn Linker, observed: &Observed) -> Vec<CallSite> {
         let (space, function) = &self.functions[caller];
         let place = |address: u64| Place { space: *space, address };
-        let throughs = Throughs::of(function);
-        let cell = |inst: usize| match throughs.at(inst) {
+        let cell = |inst: usize| match function.through(inst) {
             Through::Cell(at) => Some(at),
             _ => None,
         };

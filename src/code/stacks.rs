@@ -8,6 +8,7 @@
 //! begin another stack.
 
 use super::cfg::{BlockIx, Edge};
+use super::followed::Numbers;
 use super::function::Function;
 use super::induction::Inductions;
 use super::inst::{Inst, Registers};
@@ -25,13 +26,13 @@ pub struct Stack {
     pub of: LoopIx,
 }
 
-/// The stacks of `function`, of its outermost loops that have them.
-pub(super) fn stacks(function: &Function) -> Vec<Stack> {
-    let tops = may_be_tops(function);
+/// The stacks of a function, of its outermost loops that have them.
+pub(super) fn stacks(numbers: &Numbers<'_>) -> Vec<Stack> {
+    let tops = may_be_tops(numbers.function);
     if tops.is_empty() {
         return Vec::new();
     }
-    let Some(inductions) = Inductions::of(function) else { return Vec::new() };
+    let Some(inductions) = Inductions::of(numbers) else { return Vec::new() };
     tops.numbers().flat_map(|register| of(&inductions, Location::Register(register as u8))).collect()
 }
 

@@ -2,6 +2,7 @@
 //!
 //! In: a function's induction variables ([`super::induction`]). Out: a stride for each instruction.
 
+use super::followed::Numbers;
 use super::function::Function;
 use super::induction::Inductions;
 use super::state::State;
@@ -20,7 +21,8 @@ pub enum Stride {
 /// The stride of each instruction of `function` in the innermost loop around it. Outside of loops, what is neither constant
 /// nor in the function's own frame is unknown.
 pub fn strides(function: &Function) -> Vec<Stride> {
-    let Some(inductions) = Inductions::of(function) else {
+    let numbers = Numbers::of(function);
+    let Some(inductions) = Inductions::of(&numbers) else {
         return vec![Stride::Unknown; function.insts.len()];
     };
     let mut strides = vec![Stride::Fixed; function.insts.len()];

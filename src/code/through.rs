@@ -3,12 +3,12 @@
 //! In: a function, and one of its calls or jumps. Out: the cell at a constant address, or how far into some object the word is that holds
 //! the target, whatever registers and slots of the frame it came through. Where different ones may have come it does not know.
 
-use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::followed::Followed;
+use super::cfg::{Block, Exit};
+use super::followed::{Followed, Numbers};
 use super::function::Function;
-use super::inst::{Address, Registers};
+use super::inst::{Address, Flow, Registers};
 use super::state::{Form, Location, Unknown};
 
 /// Copies from slot to slot that are followed.
@@ -27,38 +27,33 @@ pub(super) enum Through {
     Unknown,
 }
 
-/// The calls and jumps of a function, whose numbers are followed once one is asked about that does not say it itself.
-pub(super) struct Throughs<'a> {
-    function: &'a Function,
-    followed: OnceCell<Option<Followed<'a>>>,
+/// What each indirect call of a function, and each indirect jump out of it, goes through. Its numbers are followed if one does not say it
+/// itself.
+pub(super) fn throughs(numbers: &Numbers<'_>) -> BTreeMap<usize, Through> {
+    let Function { insts, cfg, .. } = numbers.function;
+    let calls = (0..insts.len()).filter(|&ix| matches!(insts[ix].flow, Flow::IndirectCall { .. }));
+    let leaves = |block: &&Block| matches!(block.exit, Exit::Indirect { .. });
+    let jumps = cfg.blocks.iter().filter(leaves).map(|block| block.end - 1);
+    calls.chain(jumps).map(|ix| (ix, through(numbers, ix))).collect()
 }
 
-impl<'a> Throughs<'a> {
-    /// Those of `function`.
-    pub fn of(function: &'a Function) -> Throughs<'a> {
-        Throughs { function, followed: OnceCell::new() }
+/// What instruction number `inst`, an indirect call or jump, finds its target in.
+fn through(numbers: &Numbers<'_>, inst: usize) -> Through {
+    let call = &numbers.function.insts[inst];
+    let plain = call.memory.filter(|operand| operand.base != Some(FRAME));
+    if let Some(cell) = plain.and_then(Address::fixed) {
+        return Through::Cell(cell);
     }
-
-    /// What instruction number `inst`, an indirect call or jump, finds its target in.
-    pub fn at(&self, inst: usize) -> Through {
-        let call = &self.function.insts[inst];
-        let plain = call.memory.filter(|operand| operand.base != Some(FRAME));
-        if let Some(cell) = plain.and_then(Address::fixed) {
-            return Through::Cell(cell);
-        }
-        if let Some(offset) = plain.and_then(Address::in_object) {
-            return Through::Slot(offset);
-        }
-        let Some(function) = self.followed.get_or_init(|| Followed::new(self.function)) else {
-            return Through::Unknown;
-        };
-        match call.memory {
-            Some(operand) => word(function, inst, operand, DEEPEST),
-            None => {
-                let register = call.reads.without(Registers::STACK).general_number();
-                let held = |register| function.values.before(inst).value(Location::Register(register));
-                register.map_or(Through::Unknown, |register| number(function, &held(register), DEEPEST))
-            }
+    if let Some(offset) = plain.and_then(Address::in_object) {
+        return Through::Slot(offset);
+    }
+    let Some(function) = numbers.followed() else { return Through::Unknown };
+    match call.memory {
+        Some(operand) => word(function, inst, operand, DEEPEST),
+        None => {
+            let register = call.reads.without(Registers::STACK).general_number();
+            let held = |register| function.values.before(inst).value(Location::Register(register));
+            register.map_or(Through::Unknown, |register| number(function, &held(register), DEEPEST))
         }
     }
 }
@@ -112,7 +107,7 @@ mod tests {
     /// What the instruction at `at` goes through.
     fn found(code: &[u8], at: u64) -> Through {
         let function = explore(&Bytes(0, code.to_vec()), 0..code.len() as u64, &[]);
-        Throughs::of(&function).at(function.at(at).expect("an instruction"))
+        function.through(function.at(at).expect("an instruction"))
     }
 
     #[test]

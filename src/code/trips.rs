@@ -8,6 +8,7 @@
 
 use super::cfg::{BlockIx, Edge, EdgeKind};
 use super::condition::Condition;
+use super::followed::Numbers;
 use super::function::Function;
 use super::induction::Inductions;
 use super::inst::{Effect, Registers};
@@ -18,15 +19,16 @@ use super::width::Width;
 /// Turns of an outer loop that stand for all of them.
 const SHARES: i64 = 64;
 
-/// The counted loops of `function`.
-pub(super) fn counted(function: &Function) -> Vec<Counted> {
+/// The counted loops of a function.
+pub(super) fn counted(numbers: &Numbers<'_>) -> Vec<Counted> {
+    let function = numbers.function;
     let loops = 0..function.loops.all.len();
     let exits = loops.flat_map(|ix| exits(function, ix).into_iter().map(move |exit| (ix, exit)));
     let candidates: Vec<(LoopIx, Exit)> = exits.collect();
     if candidates.is_empty() {
         return Vec::new();
     }
-    let Some(inductions) = Inductions::of(function) else { return Vec::new() };
+    let Some(inductions) = Inductions::of(numbers) else { return Vec::new() };
     let count = |(ix, exit)| Counter { inductions: &inductions, ix }.count(exit);
     candidates.into_iter().filter_map(count).collect()
 }

@@ -18,6 +18,7 @@ macro_rules! sources {
                 name: $name,
                 extension: $extension,
                 text: include_str!(concat!("../programs/", $folder, $name, $extension)),
+                options: None,
             },
         )*)*];
     };
@@ -61,7 +62,12 @@ pub struct Source {
     extension: &'static str,
     /// The text.
     pub text: &'static str,
+    /// The compiler's options, in place of those that the text says.
+    options: Option<&'static str>,
 }
+
+/// What the name of a program ends with that is compiled without optimization, and how that is.
+const UNOPTIMIZED: (&str, &str) = ("-O0", "-O0 -g -static");
 
 /// A compiled program.
 #[derive(Debug, Clone)]
@@ -77,9 +83,15 @@ pub struct Program {
 }
 
 impl Source {
-    /// Looks a program up by name.
-    pub fn named(name: &str) -> Result<Source> {
-        SOURCES.iter().copied().find(|s| s.name == name).ok_or_else(|| Error::Unknown(name.into()))
+    /// Looks a program up by name; with `-O0` behind it that program without optimization.
+    pub fn named(name: &'static str) -> Result<Source> {
+        let (ending, options) = UNOPTIMIZED;
+        let (held, options) = match name.strip_suffix(ending) {
+            Some(held) => (held, Some(options)),
+            None => (name, None),
+        };
+        let source = SOURCES.iter().find(|s| s.name == held).ok_or_else(|| Error::Unknown(name.into()))?;
+        Ok(Source { name, options, ..*source })
     }
 
     /// Compiles into `symfs`, below the path that recordings will name.
@@ -98,7 +110,7 @@ impl Source {
         let prefix = format!("{}={}={recorded_dir}", compiler.prefix_map, dir.display());
         let run = Command::new(compiler.name)
             .current_dir(&dir)
-            .args(self.words(compiler.marker))
+            .args(self.options(compiler))
             .args([&prefix, "-o", self.name, &file])
             .args(self.words("// libs: "))
             .args(compiler.libraries)
@@ -126,6 +138,11 @@ impl Source {
             ".cc" => &CXX,
             _ => &CC,
         }
+    }
+
+    fn options(self, compiler: &Compiler) -> impl Iterator<Item = &'static str> {
+        let own = self.options.map(str::split_whitespace).into_iter().flatten();
+        own.chain(self.words(compiler.marker).filter(move |_| self.options.is_none()))
     }
 
     fn words(self, marker: &'static str) -> impl Iterator<Item = &'static str> {

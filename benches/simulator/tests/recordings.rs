@@ -30,7 +30,7 @@ fn program(name: &str, args: &str, dir: &Path) -> Option<Program> {
     Some(program)
 }
 
-fn trace(name: &str, args: &str, dir: &Path) -> Option<Trace> {
+fn trace(name: &'static str, args: &str, dir: &Path) -> Option<Trace> {
     Some(Trace::record(program(name, args, dir)?).unwrap())
 }
 

@@ -33,7 +33,7 @@ fn main() -> anyhow::Result<()> {
     let cases = chosen(&options)?;
     std::fs::create_dir_all(&options.out)?;
     println!("{:26} {:22} {:>7} {:>8} {:>8} {:>8}", "case", "event", "samples", "func", "instr", "floor");
-    let mut programs: Vec<&str> = cases.iter().map(|c| c.program).collect();
+    let mut programs: Vec<&'static str> = cases.iter().map(|c| c.program).collect();
     programs.dedup();
     let queue = Mutex::new(programs.into_iter());
     std::thread::scope(|scope| {
@@ -61,7 +61,7 @@ fn chosen(options: &Options) -> Result<Vec<&'static Case>> {
 }
 
 /// One program is traced once, whatever the number of cores it runs on.
-fn generate(program: &str, cases: &[&Case], out: &Path) -> Result<()> {
+fn generate(program: &'static str, cases: &[&Case], out: &Path) -> Result<()> {
     let trace = Trace::record(Source::named(program)?.compile(&out.join("symfs"))?)?;
     for case in cases.iter().filter(|c| c.program == program) {
         for (event, distance) in case.write(&trace, out)? {
