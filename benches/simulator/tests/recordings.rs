@@ -21,7 +21,7 @@ fn present(tool: &str) -> bool {
     found
 }
 
-fn program(name: &str, args: &str, dir: &Path) -> Option<Program> {
+fn program(name: &'static str, args: &str, dir: &Path) -> Option<Program> {
     if !present("cc") || !present("valgrind") {
         return None;
     }
