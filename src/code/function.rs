@@ -1,14 +1,12 @@
-//! A function's code as all behind it see it: instructions, graph, loops.
+//! A function's code as all behind it see it: instructions, graph, loops, and what the numbers tell that it computes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::cfg::Cfg;
+use super::cfg::{BlockIx, Cfg};
 use super::dominators::Dominators;
 use super::inst::Inst;
-use super::loops::{Counted, Loops};
-use super::stacks::Stack;
-use super::through::Through;
+use super::loops::{Counted, LoopIx, Loops};
 
 /// A function's code.
 #[derive(Clone, Debug)]
@@ -31,6 +29,28 @@ pub struct Function {
     pub stacks: Vec<Stack>,
     /// What its indirect calls, and jumps that leave it, find their targets in.
     pub(super) throughs: BTreeMap<usize, Through>,
+}
+
+/// A stack that a loop keeps, and the ways through that loop ([`super::stacks`]).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stack {
+    /// Edges by which the top moves: blocks left and entered, bytes.
+    pub moves: Vec<(BlockIx, BlockIx, i64)>,
+    /// Edges behind which it may be another, for the register is set anew.
+    pub anew: Vec<(BlockIx, BlockIx)>,
+    /// The loop.
+    pub of: LoopIx,
+}
+
+/// What an indirect call or jump finds its target in ([`super::through`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Through {
+    /// A cell at this address.
+    Cell(u64),
+    /// A word so many bytes behind where a pointer to an object leads.
+    Slot(i64),
+    /// Nobody knows.
+    Unknown,
 }
 
 impl Function {

@@ -10,9 +10,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::function::Through;
 use super::link::{Linker, Slot, Told};
 use super::program::{FunctionIx, Place, Program, Target};
-use super::through::Through;
 use crate::divisor::gcd;
 
 /// More candidates than this for one unexplained call tell nothing, unless

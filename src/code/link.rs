@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cfg::Exit;
 use super::function::Function;
+use super::function::Through;
 use super::inst::Flow;
 use super::program::{CallSite, FunctionIx, Place, Program, Target};
-use super::through::Through;
 
 /// What the images know about where control goes.
 pub trait Linker {

@@ -9,22 +9,11 @@
 
 use super::cfg::{BlockIx, Edge};
 use super::followed::Numbers;
-use super::function::Function;
+use super::function::{Function, Stack};
 use super::induction::Inductions;
 use super::inst::{Inst, Registers};
 use super::loops::LoopIx;
 use super::state::{Form, Location, Unknown};
-
-/// A stack, and the ways through its loop.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Stack {
-    /// Edges by which the top moves: blocks left and entered, bytes.
-    pub moves: Vec<(BlockIx, BlockIx, i64)>,
-    /// Edges behind which it may be another, for the register is set anew.
-    pub anew: Vec<(BlockIx, BlockIx)>,
-    /// The loop.
-    pub of: LoopIx,
-}
 
 /// The stacks of a function, of its outermost loops that have them.
 pub(super) fn stacks(numbers: &Numbers<'_>) -> Vec<Stack> {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cfg::{Block, Exit};
 use super::followed::{Followed, Numbers};
-use super::function::Function;
+use super::function::{Function, Through};
 use super::inst::{Address, Flow, Registers};
 use super::state::{Form, Location, Unknown};
 
@@ -15,17 +15,6 @@ use super::state::{Form, Location, Unknown};
 const DEEPEST: usize = 4;
 /// Where the frame mostly is.
 const FRAME: u8 = 5;
-
-/// See the module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Through {
-    /// A cell at this address.
-    Cell(u64),
-    /// A word so many bytes behind where a pointer to an object leads.
-    Slot(i64),
-    /// Nobody knows.
-    Unknown,
-}
 
 /// What each indirect call of a function, and each indirect jump out of it, goes through. Its numbers are followed if one does not say it
 /// itself.
