@@ -314,6 +314,8 @@ impl Registers {
     pub const MASK: Registers = Registers(1 << 50);
     /// The stack pointer's number.
     pub const STACK_POINTER: u8 = 4;
+    /// The number of the register that mostly points to the frame.
+    pub const FRAME_POINTER: u8 = 5;
     /// The stack pointer.
     pub const STACK: Registers = Registers(1 << Registers::STACK_POINTER);
 

@@ -20,7 +20,7 @@ const LARGEST_STORE: i64 = 64;
 /// General registers.
 const REGISTERS: usize = 16;
 const STACK: u8 = Registers::STACK_POINTER;
-const FRAME: u8 = 5;
+const FRAME: u8 = Registers::FRAME_POINTER;
 
 /// A place that holds a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -13,8 +13,6 @@ use super::state::{Form, Location, Unknown};
 
 /// Copies from slot to slot that are followed.
 const DEEPEST: usize = 4;
-/// Where the frame mostly is.
-const FRAME: u8 = 5;
 
 /// What each indirect call of a function, and each indirect jump out of it, goes through. Its numbers are followed if one does not say it
 /// itself.
@@ -29,7 +27,7 @@ pub(super) fn throughs(numbers: &Numbers<'_>) -> BTreeMap<usize, Through> {
 /// What instruction number `inst`, an indirect call or jump, finds its target in.
 fn through(numbers: &Numbers<'_>, inst: usize) -> Through {
     let call = &numbers.function.insts[inst];
-    let plain = call.memory.filter(|operand| operand.base != Some(FRAME));
+    let plain = call.memory.filter(|operand| operand.base != Some(Registers::FRAME_POINTER));
     if let Some(cell) = plain.and_then(Address::fixed) {
         return Through::Cell(cell);
     }

@@ -11,7 +11,7 @@ use super::survey::{Cell, Context, Survey};
 use crate::code::{Effect, Flow, Function, Inst, Linker, MOST_INSIDE, Number, Place, Registers, Seen, Told};
 
 /// The frame pointer.
-const FRAME: u8 = 5;
+const FRAME: u8 = Registers::FRAME_POINTER;
 const STACK: u8 = Registers::STACK_POINTER;
 
 /// A stub has at most so many instructions.

@@ -18,7 +18,7 @@ pub struct Operands {
 }
 
 const STACK: u8 = Registers::STACK_POINTER;
-const FRAME: u8 = 5;
+const FRAME: u8 = Registers::FRAME_POINTER;
 
 impl Operands {
     /// Those of `inst`. Pushes, pops, calls and returns do not wait for the stack pointer, which cores keep track of where

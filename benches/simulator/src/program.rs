@@ -141,11 +141,15 @@ impl Source {
     }
 
     fn options(self, compiler: &Compiler) -> impl Iterator<Item = &'static str> {
-        let own = self.options.map(str::split_whitespace).into_iter().flatten();
-        own.chain(self.words(compiler.marker).filter(move |_| self.options.is_none()))
+        self.options.unwrap_or_else(|| self.line(compiler.marker)).split_whitespace()
     }
 
-    fn words(self, marker: &'static str) -> impl Iterator<Item = &'static str> {
-        self.text.lines().find_map(|l| l.strip_prefix(marker)).unwrap_or("").split_whitespace()
+    fn words(self, marker: &str) -> impl Iterator<Item = &'static str> {
+        self.line(marker).split_whitespace()
+    }
+
+    /// What stands behind `marker` in the text.
+    fn line(self, marker: &str) -> &'static str {
+        self.text.lines().find_map(|l| l.strip_prefix(marker)).unwrap_or("")
     }
 }
