@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use skidconv_simulator::grid::{self, CASES, LANGUAGES, OTHERS, PATIENT, QUICK, REAL, UNOPTIMIZED};
+use skidconv_simulator::grid::{self, CASES, LANGUAGES, MISSING, OTHERS, PATIENT, QUICK, REAL, UNOPTIMIZED};
 use skidconv_simulator::program::Source;
 use skidconv_simulator::trace::Trace;
 
@@ -67,6 +67,11 @@ pub fn languages() -> Result<Vec<Case>> {
 /// The simulator's cases of code that is not optimized.
 pub fn unoptimized() -> Result<Vec<Case>> {
     made(UNOPTIMIZED.iter().collect(), "unoptimized")
+}
+
+/// The simulator's cases of misses in programs of all of these sets.
+pub fn missing() -> Result<Vec<Case>> {
+    made(MISSING.iter().collect(), "missing")
 }
 
 /// The simulator's cases whose addresses are late only after long waits.

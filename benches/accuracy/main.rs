@@ -1,6 +1,6 @@
 //! How near each estimator comes to the truth, and what it costs.
 //!
-//!     cargo bench --bench accuracy -- [--quick] [--others] [--patient] [--real] [--languages] [--unoptimized] [--write-readme] [--cost]
+//!     cargo bench --bench accuracy -- [--quick] [--others] [--patient] [--real] [--languages] [--unoptimized] [--missing] [--write-readme] [--cost]
 //!         [FOLDER…]
 //!
 //! Cases are recordings whose truth is known: those of `testdata/cases`, those of the simulator's grid, which are made in
@@ -51,6 +51,9 @@ struct Arguments {
     /// Also generated cases of programs in C that are compiled without optimization
     #[arg(long)]
     unoptimized: bool,
+    /// Also generated cases of misses in programs of all kinds; takes what the two before that take
+    #[arg(long)]
+    missing: bool,
     /// Only cases with this in their name; may be repeated
     #[arg(long = "case", value_name = "PART")]
     cases: Vec<String>,
@@ -92,6 +95,9 @@ fn main() -> anyhow::Result<()> {
     }
     if arguments.unoptimized {
         all.extend(cases::unoptimized()?);
+    }
+    if arguments.missing {
+        all.extend(cases::missing()?);
     }
     for folder in &arguments.folders {
         all.extend(cases::within(folder, folder.display().to_string())?);

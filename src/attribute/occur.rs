@@ -7,8 +7,10 @@ use rayon::prelude::*;
 
 use super::Coupling;
 use super::blind::Traces;
-use crate::skid::Skid;
+use crate::skid::guesses;
 use crate::skid::kernel::{Kernel, Origin, Walk};
+use crate::skid::region::By;
+use crate::skid::{Rates, Region, Skid};
 
 /// Causes expected less often than this share of the likeliest are left out.
 const LEAST_EXPECTED: f64 = 1e-6;
@@ -112,26 +114,121 @@ fn trace(
 ) -> Vec<f32> {
     let Occurrence { walk, surprised } = *event;
     let behind = behind(event, cause);
-    let mut waiting = vec![0.0; behind.len()];
-    waiting[cause] = 1.0;
     let [mut bins] = kernel.reports(&[walk], lags, [Origin::Entering(&behind)]);
-    // the target of a mispredicted branch is waited for until it has been fetched
-    let waiting = if surprised { &behind } else { &waiting };
-    let [later] = kernel.reports(&[walk], lags, [Origin::Waiting(waiting)]);
-    bins.extend(later);
+    bins.extend(if surprised {
+        refetched(walk, kernel, lags, &behind)
+    } else {
+        let mut waiting = vec![0.0; behind.len()];
+        waiting[cause] = 1.0;
+        let [later] = kernel.reports(&[walk], lags, [Origin::Waiting(&waiting)]);
+        later
+    });
     bins.iter().flat_map(|bin| places.iter().map(|&p| bin[p] as f32)).collect()
 }
 
-/// Where control goes behind one occurrence at `cause`. A way that is taken with probability *p* is mispredicted 1 − *p* of
-/// the time.
+/// Where reports stand if what is `behind` is not waited for as usual, but until it has been fetched.
+fn refetched(walk: Walk, kernel: &mut Kernel<1>, lags: &Skid, behind: &[f64]) -> Vec<Vec<f64>> {
+    let refill = (walk.reporting.shape.refill() as f64 / lags.tick).round() as usize;
+    let begun = Skid { tick: lags.tick, edges: vec![0, 1], weights: vec![1.0] };
+    let [waiting] = kernel.reports(&[walk], &begun, [Origin::Waiting(behind)]);
+    let then =
+        Skid { edges: lags.edges.iter().map(|edge| edge.saturating_sub(refill)).collect(), ..lags.clone() };
+    let [mut bins] = kernel.reports(&[walk], &then, [Origin::Entering(behind)]);
+    for (bin, edges) in bins.iter_mut().zip(lags.edges.windows(2)) {
+        let fetching = (refill.clamp(edges[0], edges[1]) - edges[0]) as f64 / (edges[1] - edges[0]) as f64;
+        bin.iter_mut().zip(&waiting[0]).for_each(|(p, on)| *p = fetching * on + (1.0 - fetching) * *p);
+    }
+    bins
+}
+
+/// Where control goes behind one occurrence at `cause`: of ways of a choice that are mispredicted, by how often each is not expected.
 fn behind(event: &Occurrence, cause: usize) -> Vec<f64> {
     let Occurrence { walk: Walk { region, rates, .. }, surprised } = *event;
     let steps = region.starts[cause]..region.starts[cause + 1];
-    let all: f64 = rates.steps[steps.clone()].iter().sum();
-    let chance = |p: f64| if surprised && p < all { p * (all - p) } else { p };
-    let scale =
-        all / rates.steps[steps.clone()].iter().map(|&p| chance(p)).sum::<f64>().max(f64::MIN_POSITIVE);
+    let chances: Vec<f64> = steps
+        .clone()
+        .map(|at| rates.steps[at] * if surprised { unexpected(region, rates, at) } else { 1.0 })
+        .collect();
+    let (all, sum) = (rates.steps[steps.clone()].iter().sum::<f64>(), chances.iter().sum::<f64>());
     let mut behind = vec![0.0; region.nodes.len()];
-    steps.for_each(|at| behind[region.steps[at].to] += chance(rates.steps[at]) * scale);
+    for (at, chance) in steps.zip(chances) {
+        let share = if sum > 0.0 { chance / sum } else { rates.steps[at] / all.max(f64::MIN_POSITIVE) };
+        behind[region.steps[at].to] += all * share;
+    }
     behind
+}
+
+/// How far what is stepped `at` is not expected, where it is a way of a choice; anything else always is a surprise, if it is one.
+fn unexpected(region: &Region, rates: &Rates, at: usize) -> f64 {
+    match region.steps[at].by {
+        By::Arm(arm) => guesses::unexpected(&rates.arms[region.ways(arm)], rates.arms[arm]),
+        By::Return(_) => 1.0 - rates.steps[at],
+        By::Sure => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skid::Holds;
+    use crate::skid::hold::Reporting;
+    use crate::skid::testing::skipping;
+
+    /// Shows `seen` a walk through code that passes over its second and third instruction nine times out of ten.
+    fn walking(seen: impl FnOnce(Walk)) {
+        let reporting = Reporting::default();
+        let model = skipping([100.0, 10.0, 10.0, 100.0, 100.0, 1.0], true, reporting);
+        let logits = [9f64, 1.0 / 9.0].map(|odds| model.rates(&[odds.ln(), 7.0]).expect("a flow"));
+        let rates = logits.into_iter().min_by(|a, b| a.blocks[1].total_cmp(&b.blocks[1])).expect("two");
+        assert!((rates.blocks[1] / rates.blocks[0] - 0.1).abs() < 0.01, "{:?}", rates.blocks);
+        let holds = Holds { mean: vec![1.0; 6], ..Holds::default() };
+        seen(Walk { region: &model.region, rates: &rates, holds: &holds, reporting });
+    }
+
+    #[test]
+    fn the_rarer_way_is_behind_a_wrong_guess() {
+        walking(|walk| {
+            let of = |surprised| behind(&Occurrence { walk, surprised }, 0);
+            let (wrong, any) = (of(true), of(false));
+            assert!((any[1] - 0.1).abs() < 0.01 && (any[3] - 0.9).abs() < 0.01, "{any:?}");
+            assert!((wrong[1] + wrong[3] - 1.0).abs() < 1e-9 && wrong[1] > 0.8, "{wrong:?}");
+        });
+    }
+
+    #[test]
+    fn what_is_behind_a_wrong_guess_is_waited_for_until_it_is_fetched() {
+        walking(|walk| {
+            let lags = Skid { tick: 1.0, edges: vec![0, 10, 20, 40], weights: vec![1.0; 3] };
+            let mut behind = vec![0.0; 6];
+            behind[1] = 1.0;
+            let bins = refetched(walk, &mut Kernel::default(), &lags, &behind);
+            let refill = walk.reporting.shape.refill() as f64;
+            assert!((10.0..20.0).contains(&refill), "the second bin is where it ends");
+            assert!(bins[0][1] > 0.999, "{bins:?}");
+            assert!(bins[1][1] > (refill - 10.0) / 10.0 && bins[1][1] < 0.9, "{bins:?}");
+            assert!(bins[2][1] < 0.2, "{bins:?}");
+            bins.iter().for_each(|bin| assert!((bin.iter().sum::<f64>() - 1.0).abs() < 1e-3, "{bin:?}"));
+        });
+    }
+
+    #[test]
+    fn misses_of_prediction_stand_on_the_branch() {
+        walking(|walk| {
+            let event = Occurrence { walk, surprised: true };
+            let skid = Skid::fixed(1.0, 5.0, 3.0);
+            // either branch may be it
+            let likely = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0];
+            // what the first is expected to be reported at
+            let (lags, weights) = delays(&skid);
+            let places: Vec<usize> = (0..6).collect();
+            let landed = trace(&event, &mut Kernel::default(), &lags, 0, &places);
+            let mut reported = [0.0; 6];
+            for (row, weight) in landed.chunks_exact(6).zip(weights) {
+                reported.iter_mut().zip(row).for_each(|(sum, &p)| *sum += 1e5 * weight * f64::from(p));
+            }
+            let (coupling, caused) = by_occurrence(&event, &skid, &likely, &reported);
+            assert!(caused[0] > 19.0 * caused[4], "{caused:?}");
+            assert!(coupling[1].iter().any(|&(cause, weight)| cause == 0 && weight > 1e4), "{coupling:?}");
+        });
+    }
 }

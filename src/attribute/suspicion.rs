@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::code::{FunctionIx, Program, Stride, strides};
+use crate::code::{FunctionIx, Operand, Program, Stride, operands};
 use crate::skid::folded::Counts;
-use crate::skid::{Holds, Rates, Region};
+use crate::skid::{Holds, Node, Rates, Region};
 
 /// An instruction waited for so long misses every other time, cycles: a hit of the second level.
 const MISS: f64 = 10.0;
 /// Even what is not waited for may miss.
-const LEAST_EXPOSURE: f64 = 0.002;
+const LEAST_EXPOSURE: f64 = 0.001;
 /// An operand that does not move misses so much less often than one that goes anywhere.
 const STAYS: f64 = 0.01;
 /// New memory may be fetched ahead, so that its misses are hardly waited for: its exposure is this at least.
@@ -22,27 +22,37 @@ const LEAST_SURPRISE: f64 = 0.002;
 /// The first use of a load's result is looked for among so many instructions.
 const NEAR: usize = 8;
 
+/// What ran, and for how long it was waited for.
+pub struct Ran<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// Its code that ran.
+    pub region: &'a Region,
+    /// How often.
+    pub rates: &'a Rates,
+    /// Head times.
+    pub holds: &'a Holds,
+    /// Head times if nothing had missed, per node.
+    pub ideal: &'a [f64],
+    /// For each arm, the probability that it was not expected when it was taken.
+    pub risks: &'a [f64],
+}
+
 /// Expected events per node, up to a factor, of an event that instructions of this kind may cause. `span` is how many bytes
 /// come with one miss: a line, or a page.
-pub fn suspicion(
-    program: &Program,
-    region: &Region,
-    rates: &Rates,
-    holds: &Holds,
-    causes: Counts,
-    span: u64,
-) -> Vec<f64> {
-    let mut known: BTreeMap<FunctionIx, Vec<Stride>> = BTreeMap::new();
+pub fn suspicion(ran: &Ran<'_>, causes: Counts, span: u64) -> Vec<f64> {
+    let Ran { program, region, rates, .. } = *ran;
+    let mut known: BTreeMap<FunctionIx, Vec<Operand>> = BTreeMap::new();
     for block in &region.blocks {
-        known.entry(block.function).or_insert_with(|| strides(&program.functions[block.function].1));
+        known.entry(block.function).or_insert_with(|| operands(&program.functions[block.function].1));
     }
-    let surprise = surprises(region, rates);
-    let expected = |(i, node): (usize, &crate::skid::Node)| {
+    let surprise = surprises(ran);
+    let expected = |(i, node): (usize, &Node)| {
         let chance = match causes {
             _ if !causes.includes(node) => 0.0,
             Counts::Predicted => surprise[i],
             Counts::Loads | Counts::Stores | Counts::Memory => {
-                missing(known[&node.function][node.inst], span, exposure(program, region, holds, i))
+                missing(known[&node.function][node.inst], span, exposure(ran, i))
             }
             Counts::Instructions | Counts::Transfers => 1.0,
         };
@@ -52,34 +62,36 @@ pub fn suspicion(
 }
 
 /// Probability of a miss. An operand that walks through memory misses when it comes to a new line or page; of one that goes
-/// anywhere only the `exposure` tells.
-fn missing(stride: Stride, span: u64, exposure: f64) -> f64 {
-    match stride {
+/// anywhere only the `exposure` tells. What stands beside another comes with that, unless a line ends between the two.
+fn missing(operand: Operand, span: u64, exposure: f64) -> f64 {
+    let part = |bytes: u64| (bytes as f64 / span as f64).clamp(STAYS, 1.0);
+    let alone = match operand.stride {
         Stride::Fixed => STAYS * exposure,
-        Stride::By(step) => (step as f64 / span as f64).clamp(STAYS, 1.0) * exposure.max(STREAMS),
+        Stride::By(step) => part(step) * exposure.max(STREAMS),
         Stride::Unknown => exposure,
-    }
+    };
+    alone * operand.beside.map_or(1.0, part)
 }
 
-/// Probability that a transfer does not go where it goes most often.
-fn surprises(region: &Region, rates: &Rates) -> Vec<f64> {
-    let mut likeliest = vec![0.0f64; region.nodes.len()];
-    for (arm, &p) in region.arms.iter().zip(&rates.arms) {
-        likeliest[arm.node] = likeliest[arm.node].max(p);
+/// Probability that each node goes where it was not expected to.
+fn surprises(ran: &Ran<'_>) -> Vec<f64> {
+    let mut surprises = vec![LEAST_SURPRISE; ran.region.nodes.len()];
+    for ((arm, &p), risk) in ran.region.arms.iter().zip(&ran.rates.arms).zip(ran.risks) {
+        surprises[arm.node] += p * risk;
     }
-    let surprise = |&p: &f64| if p > 0.0 { (1.0 - p).max(LEAST_SURPRISE) } else { LEAST_SURPRISE };
-    likeliest.iter().map(surprise).collect()
+    surprises
 }
 
-/// Probability of a miss by how long an instruction is waited for. On a core that issues in order it is the first use of the
-/// result that is waited for longer than its own latency.
-fn exposure(program: &Program, region: &Region, holds: &Holds, i: usize) -> f64 {
+/// Probability of a miss by how much longer an instruction is waited for than if nothing missed. On a core that issues in order it is
+/// the first use of the result that is.
+fn exposure(ran: &Ran<'_>, i: usize) -> f64 {
+    let Ran { program, region, .. } = *ran;
     let node = &region.nodes[i];
     let insts = &program.functions[node.function].1.insts;
     let end = region.blocks[node.block].nodes.end.min(i + 1 + NEAR);
     let uses = |&j: &usize| !insts[region.nodes[j].inst].reads.and(insts[node.inst].writes).is_empty();
-    let user = (i + 1..end).find(uses).map_or(0.0, |j| (holds.mean[j] - region.nodes[j].latency).max(0.0));
-    let waited = holds.mean[i] + user;
+    let beyond = |node: usize| (ran.holds.mean[node] - ran.ideal[node]).max(0.0);
+    let waited = beyond(i) + (i + 1..end).find(uses).map_or(0.0, beyond);
     (waited / (waited + MISS)).max(LEAST_EXPOSURE)
 }
 
@@ -90,6 +102,7 @@ mod tests {
     use crate::code::testing::{Bytes, NoStubs};
     use crate::skid::Circulation;
     use crate::skid::classes::Classes;
+    use crate::skid::guesses::Guesses;
 
     /// `0: mov -8(%rsp),%eax; mov (%rsi,%rcx,4),%edx; mov (%rdi),%rdi; dec %rcx; jne 0; ret`, the loop taken 3 times in 4.
     fn of(causes: Counts, holds: [f64; 6]) -> Vec<f64> {
@@ -101,16 +114,34 @@ mod tests {
         let region = Region::build(&program, &Classes::of(&program), &[0], &|_, _| true);
         let rates = Circulation::new(&region).rates(&region, &[3f64.ln()], 100.0).expect("flows");
         let holds = Holds { mean: holds.into(), ..Holds::default() };
-        suspicion(&program, &region, &rates, &holds, causes, 64)
+        let risks = Guesses::new(&region).risks(&region, &rates);
+        let ran = Ran {
+            program: &program,
+            region: &region,
+            rates: &rates,
+            holds: &holds,
+            ideal: &[1.0; 6],
+            risks: &risks,
+        };
+        suspicion(&ran, causes, 64)
     }
 
     #[test]
     fn what_loads_elsewhere_each_time_and_is_waited_for_misses() {
-        let even = of(Counts::Loads, [1.0; 6]);
+        let even = of(Counts::Loads, [5.0; 6]);
         assert!(even[0] < even[1] && even[1] < even[2], "a slot, an array, a list: {even:?}");
         assert_eq!(even[3..5], [0.0, 0.0], "no load, no miss");
         let waited = of(Counts::Loads, [1.0, 20.0, 0.0, 1.0, 1.0, 1.0]);
         assert!(waited[1] > waited[2], "{waited:?}");
+    }
+
+    #[test]
+    fn what_stands_beside_another_comes_with_it() {
+        let chance = |beside, span| missing(Operand { stride: Stride::Unknown, beside }, span, 0.5);
+        assert!((chance(None, 64) - 0.5).abs() < 1e-9);
+        assert!((chance(Some(16), 64) - 0.125).abs() < 1e-9);
+        assert!(chance(Some(0), 64) > 0.0 && chance(Some(16), 4096) < 0.01);
+        assert!((chance(Some(4096), 64) - 0.5).abs() < 1e-9, "it is elsewhere");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! their control-flow graph, dominators and loops, and a [`Program`] that links calls and returns between them. It knows
 //! x86 and nothing of files, samples or statistics.
 
+mod beside;
 mod callbacks;
 mod cfg;
 mod condition;
@@ -59,5 +60,5 @@ pub use references::References;
 pub use returns::{Callee, returns};
 pub use source::Source;
 pub use stored::stored;
-pub use stride::{Stride, strides};
+pub use stride::{Operand, Stride, operands};
 pub use sum::Sum;

@@ -1,7 +1,9 @@
 //! How far each memory operand moves from one iteration of its loop to the next: what stays in one place stays in the caches.
 //!
-//! In: a function's induction variables ([`super::induction`]). Out: a stride for each instruction.
+//! In: a function's induction variables ([`super::induction`]). Out: a stride for each instruction, and how near it is to what was
+//! accessed before.
 
+use super::beside::beside;
 use super::followed::Numbers;
 use super::function::Function;
 use super::induction::Inductions;
@@ -18,21 +20,31 @@ pub enum Stride {
     Unknown,
 }
 
-/// The stride of each instruction of `function` in the innermost loop around it. Outside of loops, what is neither constant
-/// nor in the function's own frame is unknown.
-pub fn strides(function: &Function) -> Vec<Stride> {
-    let numbers = Numbers::of(function);
-    let Some(inductions) = Inductions::of(&numbers) else {
-        return vec![Stride::Unknown; function.insts.len()];
-    };
-    let mut strides = vec![Stride::Fixed; function.insts.len()];
-    for block in 0..function.cfg.blocks.len() {
-        inductions.values.follow(block, |ix, state| strides[ix] = stride(&inductions, ix, state));
-    }
-    strides
+/// Where a memory operand is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// How it moves.
+    pub stride: Stride,
+    /// Bytes from there to another that was accessed before it, where one is known.
+    pub beside: Option<u64>,
 }
 
-/// That of instruction `ix`, before which locations hold `state`.
+/// Those of the instructions of `function`, with the strides in the innermost loop around each. Outside of loops, what is neither
+/// constant nor in the function's own frame is unknown.
+pub fn operands(function: &Function) -> Vec<Operand> {
+    let numbers = Numbers::of(function);
+    let Some(inductions) = Inductions::of(&numbers) else {
+        return vec![Operand { stride: Stride::Unknown, beside: None }; function.insts.len()];
+    };
+    let near = beside(function, inductions.values).into_iter();
+    let mut operands: Vec<Operand> = near.map(|beside| Operand { stride: Stride::Fixed, beside }).collect();
+    for block in 0..function.cfg.blocks.len() {
+        inductions.values.follow(block, |ix, state| operands[ix].stride = stride(&inductions, ix, state));
+    }
+    operands
+}
+
+/// The stride of instruction `ix`, before which locations hold `state`.
 fn stride(inductions: &Inductions<'_>, ix: usize, state: &State) -> Stride {
     let function = inductions.function;
     let Some(address) = function.insts[ix].memory else { return Stride::Fixed };
@@ -55,7 +67,8 @@ mod tests {
     use super::*;
 
     fn of(code: &[u8]) -> Vec<Stride> {
-        strides(&explore(&Bytes(0, code.to_vec()), 0..code.len() as u64, &[]))
+        let function = explore(&Bytes(0, code.to_vec()), 0..code.len() as u64, &[]);
+        operands(&function).iter().map(|operand| operand.stride).collect()
     }
 
     #[test]

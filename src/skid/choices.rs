@@ -12,6 +12,7 @@
 
 use std::sync::LazyLock;
 
+use super::circulation::Rates;
 use super::core::Shape;
 use super::expansion::Expansion;
 use super::guesses::{Guesses, unexpected};
@@ -112,6 +113,11 @@ impl Choices {
             }
         }
         Choices { expected, into }
+    }
+
+    /// For each arm of `region`, the probability that it was not expected when it was taken.
+    pub fn risks(&self, region: &Region, rates: &Rates) -> Vec<f64> {
+        Guesses::of_two_ways(region, &self.expected.shares).risks(region, rates)
     }
 
     /// For each choice of two ways, by how much what was `seen` behind either is unlike what is expected, and how unlikely the share

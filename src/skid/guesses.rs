@@ -60,6 +60,14 @@ impl Guesses {
         Guesses(region.decisions.iter().map(start).collect())
     }
 
+    /// With these `shares` at choices of two ways; what time tells of switches is too little to say which of them misses.
+    pub fn of_two_ways(region: &Region, shares: &[f64]) -> Guesses {
+        let mut guesses = Guesses::new(region);
+        let two = region.decisions.iter().zip(shares).zip(&mut guesses.0);
+        two.filter(|((decision, _), _)| decision.arms.len() == 2).for_each(|((_, share), own)| *own = *share);
+        guesses
+    }
+
     #[cfg(test)]
     pub(super) fn of(region: &Region, share: f64) -> Guesses {
         Guesses(vec![share; region.decisions.len()])
@@ -99,7 +107,7 @@ impl Guesses {
 
 /// How far a way that is taken with probability `p`, one of `ways`, is not expected: of two, by a counter of two bits that goes to and
 /// fro between its inner states.
-pub(super) fn unexpected(ways: &[f64], p: f64) -> f64 {
+pub(crate) fn unexpected(ways: &[f64], p: f64) -> f64 {
     match ways.len() {
         2 => 1.0 - p * p / squares(ways).max(f64::MIN_POSITIVE),
         _ => 1.0 - p,

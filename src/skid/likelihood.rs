@@ -3,6 +3,7 @@
 use super::choices::Choices;
 use super::circulation::{Circulation, Rates};
 use super::distribution::Skid;
+use super::guesses::Guesses;
 use super::hold::{Holds, Reporting, TimeSamples};
 use super::kernel::{Kernel, LANES, Origin, Walk};
 use super::pace::Paces;
@@ -92,6 +93,14 @@ impl Model {
     pub fn counted(&self) -> &Observation {
         let exact = self.events.iter().find(|event| event.exact && event.total() > 0.0);
         exact.unwrap_or(&self.events[0])
+    }
+
+    /// For each arm, the probability that it was not expected when it was taken, by what time tells of that.
+    pub fn risks(&self, rates: &Rates) -> Vec<f64> {
+        match &self.choices {
+            Some(choices) => choices.risks(&self.region, rates),
+            None => Guesses::new(&self.region).risks(&self.region, rates),
+        }
     }
 
     /// How long each node should be waited for, by now.

@@ -222,6 +222,14 @@ impl Region {
         self.per_logit(|decision, arm| self.arms[arm].prior - self.arms[decision.arms.start].prior)
     }
 
+    /// The arms of the transfer that `arm` is one of.
+    pub fn ways(&self, arm: usize) -> Range<usize> {
+        let node = self.arms[arm].node;
+        let first = self.arms[..arm].iter().rposition(|a| a.node != node).map_or(0, |before| before + 1);
+        let behind = self.arms[arm..].iter().position(|a| a.node != node);
+        first..behind.map_or(self.arms.len(), |more| arm + more)
+    }
+
     /// The steps that `node` may take.
     pub fn steps_of(&self, node: usize) -> &[Step] {
         &self.steps[self.starts[node]..self.starts[node + 1]]

@@ -242,6 +242,27 @@ cases! {
 }
 
 cases! {
+    /// Cases of misses in other programs than those that what is said of misses was chosen by.
+    MISSING:
+    "missing-machine-wide4-20" "machine" Wide4 about(20), AfterHead, 20000, MISSES;
+    "missing-viterbi-wide8-60" "viterbi" Wide8 about(60), OnHead, 20000, MISSES;
+    "missing-sorts-wide4-45" "sorts" Wide4 about(45), AfterHead, 20000, MISSES;
+    "missing-lex-wide6-tail" "lex" Wide6 TAIL, AfterHead, 20000, MISSES;
+    "missing-lz-wide8-20" "lz" Wide8 about(20), OnHead, 20000, MISSES;
+    "missing-virt-bursty-hump" "virt" Bursty HUMP, AfterHead, 20000, MISSES;
+    "missing-fft-wide4-60" "fft" Wide4 about(60), AfterHead, 20000, MISSES;
+    "missing-match-wide6-lognormal30" "match" Wide6 lognormal(30.0), AfterHead, 20000, MISSES;
+    "missing-sled-inorder-15" "sled" InOrder about(15), OnHead, 20000, MISSES;
+    "missing-words-wide4-45" "words" Wide4 about(45), AfterHead, 20000, MISSES;
+    "missing-graph-wide6-20" "graph" Wide6 about(20), AfterHead, 20000, MISSES;
+    "missing-tokens-wide8-60" "tokens" Wide8 about(60), OnHead, 20000, MISSES;
+    "missing-ledger-wide4-lognormal30" "ledger" Wide4 lognormal(30.0), AfterHead, 20000, MISSES;
+    "missing-zlib-wide4-60" "zlib" Wide4 about(60), AfterHead, 20000, MISSES;
+    "missing-lua-wide6-45" "lua" Wide6 about(45), AfterHead, 20000, MISSES;
+    "missing-glpk-wide4-20" "glpk" Wide4 about(20), AfterHead, 20000, MISSES;
+}
+
+cases! {
     /// Cases whose addresses are late only after long waits. What these are taken for was chosen by them (`skid/patience.rs`).
     PATIENT:
     "hash-wide4-45-after8" "hash" Wide4 about(45), AfterLongHead(8), 20000, PLAIN;
@@ -280,7 +301,14 @@ impl Case {
 
     /// Every case.
     fn all() -> impl Iterator<Item = &'static Case> {
-        CASES.iter().chain(OTHERS).chain(REAL).chain(LANGUAGES).chain(UNOPTIMIZED).chain(PATIENT)
+        CASES
+            .iter()
+            .chain(OTHERS)
+            .chain(REAL)
+            .chain(LANGUAGES)
+            .chain(UNOPTIMIZED)
+            .chain(MISSING)
+            .chain(PATIENT)
     }
 
     /// Records `trace` and writes `NAME.perf.data` and `NAME.truth.tsv` into `out`.
