@@ -1,7 +1,8 @@
 //! How likely each instruction is to have caused an event, before its samples are looked at.
 //!
 //! What can't happen gets none: a load miss without a load. What is known of the rest: an operand that stays in one place
-//! stays in the caches, data that is missing is waited for, and a branch that goes one way nearly always is predicted.
+//! stays in the caches, what lies beside another comes with it, data that is missing is waited for, and a branch that goes one way
+//! nearly always is predicted. What each of these is worth: docs/refuted.md, "Misses".
 
 use std::collections::BTreeMap;
 

@@ -1,11 +1,7 @@
-//! How far each memory operand moves from one iteration of its loop to the next: what stays in one place stays in the caches.
+//! How far a memory operand moves from one iteration of its loop to the next: what stays in one place stays in the caches.
 //!
-//! In: a function's induction variables ([`super::induction`]). Out: a stride for each instruction, and how near it is to what was
-//! accessed before.
+//! In: a function's induction variables ([`super::induction`]). Out: the stride of an instruction.
 
-use super::beside::beside;
-use super::followed::Numbers;
-use super::function::Function;
 use super::induction::Inductions;
 use super::state::State;
 
@@ -20,32 +16,9 @@ pub enum Stride {
     Unknown,
 }
 
-/// Where a memory operand is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Operand {
-    /// How it moves.
-    pub stride: Stride,
-    /// Bytes from there to another that was accessed before it, where one is known.
-    pub beside: Option<u64>,
-}
-
-/// Those of the instructions of `function`, with the strides in the innermost loop around each. Outside of loops, what is neither
-/// constant nor in the function's own frame is unknown.
-pub fn operands(function: &Function) -> Vec<Operand> {
-    let numbers = Numbers::of(function);
-    let Some(inductions) = Inductions::of(&numbers) else {
-        return vec![Operand { stride: Stride::Unknown, beside: None }; function.insts.len()];
-    };
-    let near = beside(function, inductions.values).into_iter();
-    let mut operands: Vec<Operand> = near.map(|beside| Operand { stride: Stride::Fixed, beside }).collect();
-    for block in 0..function.cfg.blocks.len() {
-        inductions.values.follow(block, |ix, state| operands[ix].stride = stride(&inductions, ix, state));
-    }
-    operands
-}
-
-/// The stride of instruction `ix`, before which locations hold `state`.
-fn stride(inductions: &Inductions<'_>, ix: usize, state: &State) -> Stride {
+/// The stride of instruction `ix`, before which locations hold `state`, in the innermost loop around it. Outside of loops, what is
+/// neither constant nor in the function's own frame is unknown.
+pub(super) fn stride(inductions: &Inductions<'_>, ix: usize, state: &State) -> Stride {
     let function = inductions.function;
     let Some(address) = function.insts[ix].memory else { return Stride::Fixed };
     let Some(pointer) = state.address(address) else { return Stride::Unknown };
@@ -63,6 +36,7 @@ fn stride(inductions: &Inductions<'_>, ix: usize, state: &State) -> Stride {
 #[cfg(test)]
 mod tests {
     use super::super::explore::explore;
+    use super::super::operand::operands;
     use super::super::testing::Bytes;
     use super::*;
 
