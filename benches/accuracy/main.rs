@@ -51,7 +51,7 @@ struct Arguments {
     /// Also generated cases of programs in C that are compiled without optimization
     #[arg(long)]
     unoptimized: bool,
-    /// Also generated cases of misses in programs of all kinds; takes what the two before that take
+    /// Also generated cases of misses in programs of all kinds; takes the libraries and rustc
     #[arg(long)]
     missing: bool,
     /// Only cases with this in their name; may be repeated

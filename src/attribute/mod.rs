@@ -21,7 +21,7 @@ pub use occur::{Occurrence, by_occurrence};
 pub use plan::{Dealer, Move, Plan, Row, Share, Ways};
 pub use quota::quotas;
 pub use route::{Calls, Frames, Route};
-pub use suspicion::{Ran, suspicion};
+pub use suspicion::suspicion;
 
 /// For each node reported, its possible causes (node, joint weight), by node.
 pub type Coupling = Vec<Vec<(usize, f64)>>;

@@ -131,6 +131,7 @@ fn refetched(walk: Walk, kernel: &mut Kernel<1>, lags: &Skid, behind: &[f64]) ->
     let refill = (walk.reporting.shape.refill() as f64 / lags.tick).round() as usize;
     let begun = Skid { tick: lags.tick, edges: vec![0, 1], weights: vec![1.0] };
     let [waiting] = kernel.reports(&[walk], &begun, [Origin::Waiting(behind)]);
+    // bins that end before it has been fetched become empty, and nothing is reported in them
     let then =
         Skid { edges: lags.edges.iter().map(|edge| edge.saturating_sub(refill)).collect(), ..lags.clone() };
     let [mut bins] = kernel.reports(&[walk], &then, [Origin::Entering(behind)]);
@@ -145,16 +146,17 @@ fn refetched(walk: Walk, kernel: &mut Kernel<1>, lags: &Skid, behind: &[f64]) ->
 fn behind(event: &Occurrence, cause: usize) -> Vec<f64> {
     let Occurrence { walk: Walk { region, rates, .. }, surprised } = *event;
     let steps = region.starts[cause]..region.starts[cause + 1];
-    let chances: Vec<f64> = steps
-        .clone()
-        .map(|at| rates.steps[at] * if surprised { unexpected(region, rates, at) } else { 1.0 })
-        .collect();
-    let (all, sum) = (rates.steps[steps.clone()].iter().sum::<f64>(), chances.iter().sum::<f64>());
+    let usual = &rates.steps[steps.clone()];
+    let surprising: Vec<f64> =
+        steps.clone().map(|at| rates.steps[at] * unexpected(region, rates, at)).collect();
+    let sum: f64 = surprising.iter().sum();
+    let (chances, scale) = if surprised && sum > 0.0 {
+        (&surprising[..], usual.iter().sum::<f64>() / sum)
+    } else {
+        (usual, 1.0)
+    };
     let mut behind = vec![0.0; region.nodes.len()];
-    for (at, chance) in steps.zip(chances) {
-        let share = if sum > 0.0 { chance / sum } else { rates.steps[at] / all.max(f64::MIN_POSITIVE) };
-        behind[region.steps[at].to] += all * share;
-    }
+    steps.zip(chances).for_each(|(at, chance)| behind[region.steps[at].to] += chance * scale);
     behind
 }
 

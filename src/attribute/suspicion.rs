@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::code::{FunctionIx, Operand, Program, Stride, operands};
 use crate::skid::folded::Counts;
-use crate::skid::{Holds, Node, Rates, Region};
+use crate::skid::{Holds, Model, Node, Rates};
 
 /// An instruction waited for so long misses every other time, cycles: a hit of the second level.
 const MISS: f64 = 10.0;
@@ -23,43 +23,40 @@ const LEAST_SURPRISE: f64 = 0.002;
 /// The first use of a load's result is looked for among so many instructions.
 const NEAR: usize = 8;
 
-/// What ran, and for how long it was waited for.
-pub struct Ran<'a> {
-    /// The program.
-    pub program: &'a Program,
-    /// Its code that ran.
-    pub region: &'a Region,
-    /// How often.
-    pub rates: &'a Rates,
-    /// Head times.
-    pub holds: &'a Holds,
-    /// Head times if nothing had missed, per node.
-    pub ideal: &'a [f64],
-    /// For each arm, the probability that it was not expected when it was taken.
-    pub risks: &'a [f64],
+/// Expected events per node of `model`, up to a factor, of an event that instructions of this kind may cause, if the code ran at
+/// `rates` and nodes held the head for as long as `holds` has it. `span` is how many bytes come with one miss: a line, or a page.
+pub fn suspicion(
+    program: &Program,
+    model: &Model,
+    rates: &Rates,
+    holds: &Holds,
+    causes: Counts,
+    span: u64,
+) -> Vec<f64> {
+    let nodes = &model.region.nodes;
+    let chances = match causes {
+        Counts::Predicted => surprises(model, rates),
+        Counts::Loads | Counts::Stores | Counts::Memory => misses(program, model, holds, causes, span),
+        Counts::Instructions | Counts::Transfers => vec![1.0; nodes.len()],
+    };
+    let expected = |(node, chance): (&Node, f64)| {
+        if causes.includes(node) { chance * rates.blocks[node.block] } else { 0.0 }
+    };
+    nodes.iter().zip(chances).map(expected).collect()
 }
 
-/// Expected events per node, up to a factor, of an event that instructions of this kind may cause. `span` is how many bytes
-/// come with one miss: a line, or a page.
-pub fn suspicion(ran: &Ran<'_>, causes: Counts, span: u64) -> Vec<f64> {
-    let Ran { program, region, rates, .. } = *ran;
+/// Probability that each node that may cause a miss does.
+fn misses(program: &Program, model: &Model, holds: &Holds, causes: Counts, span: u64) -> Vec<f64> {
     let mut known: BTreeMap<FunctionIx, Vec<Operand>> = BTreeMap::new();
-    for block in &region.blocks {
-        known.entry(block.function).or_insert_with(|| operands(&program.functions[block.function].1));
-    }
-    let surprise = surprises(ran);
-    let expected = |(i, node): (usize, &Node)| {
-        let chance = match causes {
-            _ if !causes.includes(node) => 0.0,
-            Counts::Predicted => surprise[i],
-            Counts::Loads | Counts::Stores | Counts::Memory => {
-                missing(known[&node.function][node.inst], span, exposure(ran, i))
-            }
-            Counts::Instructions | Counts::Transfers => 1.0,
-        };
-        chance * rates.blocks[node.block]
+    let chance = |(i, node): (usize, &Node)| {
+        if !causes.includes(node) {
+            return 0.0;
+        }
+        let operands =
+            known.entry(node.function).or_insert_with(|| operands(&program.functions[node.function].1));
+        missing(operands[node.inst], span, exposure(program, model, holds, i))
     };
-    region.nodes.iter().enumerate().map(expected).collect()
+    model.region.nodes.iter().enumerate().map(chance).collect()
 }
 
 /// Probability of a miss. An operand that walks through memory misses when it comes to a new line or page; of one that goes
@@ -75,9 +72,9 @@ fn missing(operand: Operand, span: u64, exposure: f64) -> f64 {
 }
 
 /// Probability that each node goes where it was not expected to.
-fn surprises(ran: &Ran<'_>) -> Vec<f64> {
-    let mut surprises = vec![LEAST_SURPRISE; ran.region.nodes.len()];
-    for ((arm, &p), risk) in ran.region.arms.iter().zip(&ran.rates.arms).zip(ran.risks) {
+fn surprises(model: &Model, rates: &Rates) -> Vec<f64> {
+    let mut surprises = vec![LEAST_SURPRISE; model.region.nodes.len()];
+    for ((arm, p), risk) in model.region.arms.iter().zip(&rates.arms).zip(model.risks(rates)) {
         surprises[arm.node] += p * risk;
     }
     surprises
@@ -85,13 +82,13 @@ fn surprises(ran: &Ran<'_>) -> Vec<f64> {
 
 /// Probability of a miss by how much longer an instruction is waited for than if nothing missed. On a core that issues in order it is
 /// the first use of the result that is.
-fn exposure(ran: &Ran<'_>, i: usize) -> f64 {
-    let Ran { program, region, .. } = *ran;
+fn exposure(program: &Program, model: &Model, holds: &Holds, i: usize) -> f64 {
+    let region = &model.region;
     let node = &region.nodes[i];
     let insts = &program.functions[node.function].1.insts;
     let end = region.blocks[node.block].nodes.end.min(i + 1 + NEAR);
     let uses = |&j: &usize| !insts[region.nodes[j].inst].reads.and(insts[node.inst].writes).is_empty();
-    let beyond = |node: usize| (ran.holds.mean[node] - ran.ideal[node]).max(0.0);
+    let beyond = |node: usize| (holds.mean[node] - model.ideal[node]).max(0.0);
     let waited = beyond(i) + (i + 1..end).find(uses).map_or(0.0, beyond);
     (waited / (waited + MISS)).max(LEAST_EXPOSURE)
 }
@@ -101,9 +98,10 @@ mod tests {
     use super::*;
     use crate::code::explore;
     use crate::code::testing::{Bytes, NoStubs};
-    use crate::skid::Circulation;
     use crate::skid::classes::Classes;
-    use crate::skid::guesses::Guesses;
+    use crate::skid::folded::Folded;
+    use crate::skid::hold::Reporting;
+    use crate::skid::{Circulation, assemble};
 
     /// `0: mov -8(%rsp),%eax; mov (%rsi,%rcx,4),%edx; mov (%rdi),%rdi; dec %rcx; jne 0; ret`, the loop taken 3 times in 4.
     fn of(causes: Counts, holds: [f64; 6]) -> Vec<f64> {
@@ -112,19 +110,18 @@ mod tests {
         ];
         let function = explore(&Bytes(0, code), 0..16, &[]);
         let program = Program::link(vec![(0, function)], &NoStubs, &crate::code::Told::default());
-        let region = Region::build(&program, &Classes::of(&program), &[0], &|_, _| true);
-        let rates = Circulation::new(&region).rates(&region, &[3f64.ln()], 100.0).expect("flows");
-        let holds = Holds { mean: holds.into(), ..Holds::default() };
-        let risks = Guesses::new(&region).risks(&region, &rates);
-        let ran = Ran {
-            program: &program,
-            region: &region,
-            rates: &rates,
-            holds: &holds,
-            ideal: &[1.0; 6],
-            risks: &risks,
+        let retired = Folded {
+            weight: [((0, 0), 1.0)].into(),
+            period: 1.0,
+            counts: Counts::Instructions,
+            exact: false,
         };
-        suspicion(&ran, causes, 64)
+        let (classes, reporting) = (Classes::of(&program), Reporting::default());
+        let mut model = assemble::model(&program, &classes, &[0], &[retired], None, reporting, &|_, _| true);
+        model.ideal = vec![1.0; 6];
+        let rates = Circulation::new(&model.region).rates(&model.region, &[3f64.ln()], 100.0).expect("flows");
+        let holds = Holds { mean: holds.into(), ..Holds::default() };
+        suspicion(&program, &model, &rates, &holds, causes, 64)
     }
 
     #[test]

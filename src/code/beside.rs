@@ -1,14 +1,14 @@
 //! How near each memory operand is to another that was there before: what is in the same line comes with it.
 //!
-//! In: what locations hold in a function. Out: for each instruction the distance to the nearest operand that is made of the same
-//! unknown numbers, of an instruction that has always run since these were made, for it stands on every way here. It does not know where lines begin.
+//! In: the addresses that a function accesses, in an order in which what stands on every way to a block comes before it. Out: for each
+//! the distance to the nearest that is made of the same unknown numbers, of an instruction that has always run since these were made,
+//! for it stands on every way here. It does not know where lines begin.
 
 use std::collections::BTreeMap;
 
 use super::cfg::BlockIx;
-use super::function::Function;
-use super::state::Unknown;
-use super::values::Values;
+use super::dominators::Dominators;
+use super::state::{Form, Unknown};
 
 /// Operands of the same numbers that are remembered, the last ones.
 const MOST: usize = 32;
@@ -16,39 +16,44 @@ const MOST: usize = 32;
 /// Where something was accessed: the block, and the constant of the address.
 type Place = (BlockIx, i64);
 
-/// Bytes to the nearest operand that was accessed before, for each instruction of `function`; `None` where no such is known.
-pub(super) fn beside(function: &Function, values: &Values<'_>) -> Vec<Option<u64>> {
-    let mut nearest = vec![None; function.insts.len()];
-    let mut before: BTreeMap<Vec<(Unknown, i64)>, Vec<Place>> = BTreeMap::new();
-    // what stands on every way to a block comes before it in this order
-    for &block in &function.dominators.order {
-        values.follow(block, |ix, state| {
-            let inst = &function.insts[ix];
-            let pointer = inst.memory.filter(|_| inst.loads || inst.stores).and_then(|at| state.address(at));
-            let Some(pointer) = pointer.filter(|pointer| pointer.known().is_none()) else { return };
-            let places = before.entry(pointer.terms).or_default();
-            let always = places.iter().filter(|place| function.dominators.dominates(place.0, block));
-            nearest[ix] = always.map(|place| place.1.abs_diff(pointer.constant)).min();
-            if places.len() == MOST {
-                places.remove(0);
-            }
-            places.push((block, pointer.constant));
-        });
+/// What was accessed in a function so far.
+pub(super) struct Before<'a> {
+    dominators: &'a Dominators,
+    places: BTreeMap<Vec<(Unknown, i64)>, Vec<Place>>,
+}
+
+impl<'a> Before<'a> {
+    /// Nothing yet.
+    pub fn new(dominators: &'a Dominators) -> Before<'a> {
+        Before { dominators, places: BTreeMap::new() }
     }
-    nearest
+
+    /// Accesses `pointer` in `block`, behind all that it accesses in blocks that dominate that one. Bytes to the nearest that always was
+    /// accessed before; `None` where no such is known.
+    pub fn access(&mut self, block: BlockIx, pointer: Form) -> Option<u64> {
+        if pointer.known().is_some() {
+            return None;
+        }
+        let places = self.places.entry(pointer.terms).or_default();
+        let always = places.iter().filter(|place| self.dominators.dominates(place.0, block));
+        let nearest = always.map(|place| place.1.abs_diff(pointer.constant)).min();
+        if places.len() == MOST {
+            places.remove(0);
+        }
+        places.push((block, pointer.constant));
+        nearest
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::explore::explore;
-    use super::super::followed::Numbers;
+    use super::super::operand::operands;
     use super::super::testing::Bytes;
-    use super::*;
 
     fn of(code: &[u8]) -> Vec<Option<u64>> {
         let function = explore(&Bytes(0, code.to_vec()), 0..code.len() as u64, &[]);
-        let numbers = Numbers::of(&function);
-        beside(&function, &numbers.followed().expect("they settle").values)
+        operands(&function).iter().map(|operand| operand.beside).collect()
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! In: a function. Out: for each instruction how its operand moves, and how near it is to what was accessed before.
 
-use super::beside::beside;
+use super::beside::Before;
 use super::followed::Numbers;
 use super::function::Function;
 use super::induction::Inductions;
@@ -23,10 +23,21 @@ pub fn operands(function: &Function) -> Vec<Operand> {
     let Some(inductions) = Inductions::of(&numbers) else {
         return vec![Operand { stride: Stride::Unknown, beside: None }; function.insts.len()];
     };
-    let near = beside(function, inductions.values).into_iter();
-    let mut operands: Vec<Operand> = near.map(|beside| Operand { stride: Stride::Fixed, beside }).collect();
-    for block in 0..function.cfg.blocks.len() {
-        inductions.values.follow(block, |ix, state| operands[ix].stride = stride(&inductions, ix, state));
+    let mut operands = vec![Operand { stride: Stride::Fixed, beside: None }; function.insts.len()];
+    let mut before = Before::new(&function.dominators);
+    for &block in &function.dominators.order {
+        inductions.values.follow(block, |ix, state| {
+            let inst = &function.insts[ix];
+            let Some(address) = inst.memory else { return };
+            let Some(pointer) = state.address(address) else {
+                operands[ix].stride = Stride::Unknown;
+                return;
+            };
+            operands[ix].stride = stride(&inductions, block, state, &pointer);
+            if inst.loads || inst.stores {
+                operands[ix].beside = before.access(block, pointer);
+            }
+        });
     }
     operands
 }

@@ -1,9 +1,10 @@
 //! How far a memory operand moves from one iteration of its loop to the next: what stays in one place stays in the caches.
 //!
-//! In: a function's induction variables ([`super::induction`]). Out: the stride of an instruction.
+//! In: a function's induction variables ([`super::induction`]), and an address. Out: its stride.
 
+use super::cfg::BlockIx;
 use super::induction::Inductions;
-use super::state::State;
+use super::state::{Form, State};
 
 /// How a memory operand moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,15 +17,12 @@ pub enum Stride {
     Unknown,
 }
 
-/// The stride of instruction `ix`, before which locations hold `state`, in the innermost loop around it. Outside of loops, what is
-/// neither constant nor in the function's own frame is unknown.
-pub(super) fn stride(inductions: &Inductions<'_>, ix: usize, state: &State) -> Stride {
-    let function = inductions.function;
-    let Some(address) = function.insts[ix].memory else { return Stride::Fixed };
-    let Some(pointer) = state.address(address) else { return Stride::Unknown };
-    let step = match function.loops.of(function.cfg.block_of(ix)) {
-        Some(around) => inductions.step(around, &pointer),
-        None => (pointer.known().is_some() || state.slot(&pointer).is_some()).then_some(0),
+/// The stride of what `pointer` points to in `block`, where locations hold `state`, in the innermost loop around it. Outside of loops,
+/// what is neither constant nor in the function's own frame is unknown.
+pub(super) fn stride(inductions: &Inductions<'_>, block: BlockIx, state: &State, pointer: &Form) -> Stride {
+    let step = match inductions.function.loops.of(block) {
+        Some(around) => inductions.step(around, pointer),
+        None => (pointer.known().is_some() || state.slot(pointer).is_some()).then_some(0),
     };
     match step {
         Some(0) => Stride::Fixed,

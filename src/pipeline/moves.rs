@@ -6,7 +6,7 @@ use super::correct::{Assigned, Correction, Desk};
 use super::decoding::{at, place};
 use super::survey::{Cell, CellIx};
 use crate::attribute::{
-    Calls, Coupling, Frames, Late, Occurrence, Plan, Ran, Route, Row, Ways, by_occurrence, by_overflow,
+    Calls, Coupling, Frames, Late, Occurrence, Plan, Route, Row, Ways, by_occurrence, by_overflow,
     by_waiting, suspicion,
 };
 use crate::code::{FunctionIx, Place};
@@ -113,15 +113,7 @@ impl Desk<'_> {
         if kind.class == Class::Occurrence {
             let (mut samples, holds) = (vec![0.0; region.nodes.len()], waits(answer));
             rows.iter().for_each(|r| samples[r.node] += r.samples as f64);
-            let ran = Ran {
-                program: self.program,
-                region,
-                rates: &answer.rates,
-                holds: &holds,
-                ideal: &answer.model.ideal,
-                risks: &answer.model.risks(&answer.rates),
-            };
-            let prior = suspicion(&ran, kind.causes, kind.span);
+            let prior = suspicion(self.program, &answer.model, &answer.rates, &holds, kind.causes, kind.span);
             let walk = Walk { holds: &holds, ..answer.walk() };
             let event = Occurrence { walk, surprised: kind.causes == Counts::Predicted };
             let (coupling, caused) = by_occurrence(&event, &solved.skid, &prior, &samples);

@@ -12,7 +12,6 @@
 
 use std::sync::LazyLock;
 
-use super::circulation::Rates;
 use super::core::Shape;
 use super::expansion::Expansion;
 use super::guesses::{Guesses, unexpected};
@@ -115,9 +114,9 @@ impl Choices {
         Choices { expected, into }
     }
 
-    /// For each arm of `region`, the probability that it was not expected when it was taken.
-    pub fn risks(&self, region: &Region, rates: &Rates) -> Vec<f64> {
-        Guesses::of_two_ways(region, &self.expected.shares).risks(region, rates)
+    /// What is guessed wrong in `region`, by what is expected.
+    pub fn guesses(&self, region: &Region) -> Guesses {
+        Guesses::of_two_ways(region, &self.expected.shares)
     }
 
     /// For each choice of two ways, by how much what was `seen` behind either is unlike what is expected, and how unlikely the share

@@ -7,7 +7,7 @@
 //! waited for at the first instruction of the right way, and what shows is that chains of operations behind it begin anew. So
 //! they can't be read off the waits there alone, and where these are hidden, what was thought of them before stays.
 //!
-//! What is learnt here is for the schedule; whether a flow agrees with what is waited is judged with that share left open
+//! What is learnt here is for the schedule, and tells which branches a counter of wrong guesses may have counted; whether a flow agrees with what is waited is judged with that share left open
 //! ([`choices`](super::choices)).
 //!
 //! It knows no predictor, but that a counter of two bits (Smith, "A study of branch prediction strategies", 1981) goes by the usual

@@ -97,10 +97,8 @@ impl Model {
 
     /// For each arm, the probability that it was not expected when it was taken, by what time tells of that.
     pub fn risks(&self, rates: &Rates) -> Vec<f64> {
-        match &self.choices {
-            Some(choices) => choices.risks(&self.region, rates),
-            None => Guesses::new(&self.region).risks(&self.region, rates),
-        }
+        let learnt = self.choices.as_ref().map(|choices| choices.guesses(&self.region));
+        learnt.unwrap_or_else(|| Guesses::new(&self.region)).risks(&self.region, rates)
     }
 
     /// How long each node should be waited for, by now.

@@ -222,12 +222,11 @@ impl Region {
         self.per_logit(|decision, arm| self.arms[arm].prior - self.arms[decision.arms.start].prior)
     }
 
-    /// The arms of the transfer that `arm` is one of.
+    /// The arms of which `arm` is one and exactly one is taken each time.
     pub fn ways(&self, arm: usize) -> Range<usize> {
-        let node = self.arms[arm].node;
-        let first = self.arms[..arm].iter().rposition(|a| a.node != node).map_or(0, |before| before + 1);
-        let behind = self.arms[arm..].iter().position(|a| a.node != node);
-        first..behind.map_or(self.arms.len(), |more| arm + more)
+        let behind = self.decisions.partition_point(|decision| decision.arms.end <= arm);
+        let decision = self.decisions.get(behind).filter(|decision| decision.arms.contains(&arm));
+        decision.map_or(arm..arm + 1, |decision| decision.arms.clone())
     }
 
     /// The steps that `node` may take.
@@ -254,5 +253,20 @@ impl Arm {
     /// A call, or the step over one.
     pub fn is_call(&self) -> bool {
         matches!(self.kind, ArmKind::Call { .. } | ArmKind::Skip { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::skid::testing::{called, threaded};
+
+    #[test]
+    fn ways_are_those_of_one_choice() {
+        for region in [called(), threaded()] {
+            for arm in 0..region.arms.len() {
+                let choice = region.decisions.iter().find(|decision| decision.arms.contains(&arm));
+                assert_eq!(region.ways(arm), choice.map_or(arm..arm + 1, |choice| choice.arms.clone()));
+            }
+        }
     }
 }

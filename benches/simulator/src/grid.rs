@@ -242,7 +242,7 @@ cases! {
 }
 
 cases! {
-    /// Cases of misses in other programs than those that what is said of misses was chosen by.
+    /// Cases of misses in other programs than those that what is said of misses was chosen by, but for what is said of switches.
     MISSING:
     "missing-machine-wide4-20" "machine" Wide4 about(20), AfterHead, 20000, MISSES;
     "missing-viterbi-wide8-60" "viterbi" Wide8 about(60), OnHead, 20000, MISSES;
