@@ -142,6 +142,8 @@ where
                 if self.end.is_some() {
                     return self.outcome();
                 }
+                // threads that stop all the time would leave no other time for it, and would go on, for a window ends here
+                self.serve();
             }
             if self.until.is_some_and(|until| clock() >= until) {
                 (self.until, asked) = (None, asked.or(Some(libc::SIGTERM)));
