@@ -11,7 +11,7 @@ use super::core::Shape;
 use super::folded::Folded;
 use super::fusion;
 use super::hold::Reporting;
-use crate::code::{Function, Inst, Kind, Program, Registers};
+use crate::code::{Address, Function, Inst, Kind, Program, Registers};
 
 /// An instruction is slow beside one that is waited for so many times less.
 const CONTRAST: f64 = 2.0;
@@ -21,6 +21,10 @@ const NOTICEABLE: f64 = 1.5;
 const DEPENDENT: f64 = 0.3;
 /// How much longer the first instruction behind a branch is waited for than another, on average, cycles.
 const REFILL: f64 = 2.0;
+/// Of what a load is waited for, cycles, so much is over where another from beside it is waited for right before.
+const HIDDEN: f64 = 0.75;
+/// Addresses so near each other are mostly in one line, bytes.
+const BESIDE: u64 = 16;
 /// A load so few instructions before a branch may keep it waiting.
 const CLOSE: usize = 5;
 /// On cores that issue in order the uses of slow results stand out so many times as much as what is right behind those: 3.5
@@ -99,7 +103,9 @@ fn is_late(program: &Program, time: &Folded) -> Option<(bool, Certainty)> {
             let usual = NOTICEABLE * samples.iter().sum::<f64>() / samples.len() as f64;
             for (pair, i) in samples.windows(2).zip(block.first..) {
                 let contrast = contrast(function, i, refilled[b] && i == block.first);
-                on += contrast * (pair[0] - usual).max(0.0).sqrt();
+                // what else is waited for right before two loads stands on the first of them if it is late
+                let shows_on = hidden(&function.insts[i], &function.insts[i + 1]) == 0.0;
+                on += if shows_on { contrast * (pair[0] - usual).max(0.0).sqrt() } else { 0.0 };
                 behind += contrast * (pair[1] - usual).max(0.0).sqrt();
             }
         }
@@ -154,15 +160,25 @@ fn refilled(function: &Function) -> Vec<bool> {
 /// How much more instruction `i` is waited for than the one behind it: a weight, 0 where it is not. It may have to be fetched
 /// first (`refilled`).
 fn contrast(function: &Function, i: usize, refilled: bool) -> f64 {
-    let (first, second) = (&function.insts[i], &function.insts[i + 1]);
+    let insts = &function.insts;
+    let (first, second) = (&insts[i], &insts[i + 1]);
     let refill = if refilled { REFILL } else { 0.0 };
-    let (slow, quick) = (wait(first, false) + refill, wait(second, first.fuses));
-    if first.fuses || fusion::may_stay(&function.insts, i) || slow < 1.0 || slow < CONTRAST * quick {
+    let (slow, quick) = (wait(first, false) + refill, wait(second, first.fuses) - hidden(first, second));
+    if first.fuses || fusion::may_stay(insts, i) || slow < 1.0 || slow < CONTRAST * quick {
         return 0.0;
     }
     let stops = refilled || matches!(first.kind, Kind::Divide | Kind::FloatDivide);
     let dependent = !stops && !first.writes.and(second.reads).is_empty();
     (slow / quick).ln() * if dependent { DEPENDENT } else { 1.0 }
+}
+
+/// How much less the second of two is waited for, cycles: a load has come with the one before from right beside it.
+fn hidden(first: &Inst, second: &Inst) -> f64 {
+    let beside = |(one, other): (Address, Address)| {
+        one.disp.abs_diff(other.disp) <= BESIDE && Address { disp: one.disp, ..other } == one && !one.opaque
+    };
+    let both = first.loads && second.loads && first.writes.and(second.reads).is_empty();
+    if both && first.memory.zip(second.memory).is_some_and(beside) { HIDDEN } else { 0.0 }
 }
 
 /// How long an instruction is waited for, roughly, in cycles: most of its latency is hidden.
@@ -184,12 +200,31 @@ mod tests {
     use crate::skid::folded::Counts;
 
     fn decided(code: &[u8], samples: &[f64]) -> Reporting {
+        verdict(code, samples).reporting
+    }
+
+    fn verdict(code: &[u8], samples: &[f64]) -> Verdict {
         let function = explore(&Bytes(0, code.to_vec()), 0..code.len() as u64, &[]);
         assert_eq!(function.insts.len(), samples.len());
         let program = Program::link(vec![(0, function)], &NoStubs, &crate::code::Told::default());
         let weight = samples.iter().enumerate().map(|(ix, n)| ((0, ix), n * 7.0)).collect();
         let time = Folded { weight, period: 7.0, counts: Counts::Instructions, exact: false };
-        decide(&program, Some(&time), &[&time], None).reporting
+        decide(&program, Some(&time), &[&time], None)
+    }
+
+    #[test]
+    fn time_on_a_load_behind_that_of_the_same_line_may_be_late() {
+        // mov (%rax),%rcx; mov 8(%rax),%rdx; add $1,%rcx; adc $0,%rdx; ret
+        let beside =
+            [0x48, 0x8b, 0x08, 0x48, 0x8b, 0x50, 0x08, 0x48, 0x83, 0xc1, 1, 0x48, 0x83, 0xd2, 0, 0xc3];
+        let mut apart = beside;
+        apart[6] = 0x78;
+        let samples = [3.0, 90.0, 3.0, 3.0, 1.0];
+        let found = verdict(&beside, &samples);
+        assert_eq!(found.certainty, Certainty::Doubtful);
+        assert!(found.others().iter().any(|other| other.late) || found.reporting.late);
+        let found = verdict(&apart, &samples);
+        assert_eq!((found.reporting.late, found.certainty), (false, Certainty::Clear));
     }
 
     #[test]
