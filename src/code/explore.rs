@@ -14,7 +14,7 @@ use super::loops::Loops;
 use super::mnemonic::Mnemonic;
 use super::returns::{self, Callee};
 use super::source::Source;
-use super::{constants, stacks, through, trips};
+use super::{constants, here, stacks, through, trips};
 
 /// Functions larger than this are read only up to here; none is that large but by a damaged symbol table.
 const LARGEST_FUNCTION: u64 = 4 << 20;
@@ -39,15 +39,13 @@ pub fn discover(source: &dyn Source, range: Range<u64>, known: &[u64]) -> Functi
 /// The instructions of such a function alone.
 pub fn instructions(source: &dyn Source, range: Range<u64>) -> Vec<Inst> {
     let entry = range.start;
-    Search::all(source, range, Some(entry), &[]).insts.into_values().collect()
+    Search::all(source, range, Some(entry), &[]).done(&[]).0
 }
 
 fn follow_all(source: &dyn Source, range: Range<u64>, entry: Option<u64>, known: &[u64]) -> Function {
     let mut roots: Vec<u64> = known.iter().copied().filter(|a| range.contains(a)).collect();
     roots.sort_unstable();
-    let found = Search::all(source, range.clone(), entry, &roots);
-    let insts: Vec<Inst> = found.insts.into_values().collect();
-    let cfg = Cfg::build(&insts, &found.tables, &roots);
+    let (insts, cfg) = Search::all(source, range.clone(), entry, &roots).done(&roots);
     let dominators = Dominators::find(&cfg);
     let loops = Loops::find(&cfg, &dominators);
     let doomed = returns::doomed(&insts, &cfg);
@@ -108,6 +106,16 @@ impl<'a> Search<'a> {
         search
     }
 
+    /// What was found, from such `roots` too.
+    fn done(self, roots: &[u64]) -> (Vec<Inst>, Cfg) {
+        let mut insts: Vec<Inst> = self.insts.into_values().collect();
+        let mut cfg = Cfg::build(&insts, &self.tables, roots);
+        if here::settle(&mut insts, &cfg, self.source) {
+            cfg = Cfg::build(&insts, &self.tables, roots);
+        }
+        (insts, cfg)
+    }
+
     /// Decodes all that is reachable from `root` without indirect jumps.
     fn follow(&mut self, root: u64) {
         let mut work = vec![root];
@@ -117,6 +125,7 @@ impl<'a> Search<'a> {
             }
             let mut inst = self.decode(address);
             constants::settle(&mut inst, self.source);
+            here::ask(&mut inst, self.source);
             inst.noreturn = Callee::of(&inst).is_some_and(|callee| self.source.noreturn(callee));
             work.extend(next(&inst, &self.range));
             if matches!(inst.flow, Flow::IndirectJump { via: None }) {

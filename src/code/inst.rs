@@ -69,7 +69,7 @@ impl Inst {
     pub fn constant(&self) -> Option<(Number, u64)> {
         match self.effect {
             Effect::Lea { to } => Some((Number::Register(to), self.memory?.fixed()?)),
-            Effect::Copy { to, from: Number::Constant(value) } => Some((to, value as u64)),
+            Effect::Copy { to, from: Number::Constant(value) } if !self.is_call() => Some((to, value as u64)),
             _ => None,
         }
     }

@@ -198,7 +198,7 @@ impl Code<'_> {
     }
 
     /// The constant that `inst` makes of its own address where code of 32 bits has no other way to tell where it is: it adds to what
-    /// a call has left, whose callee does nothing but load where it returns to, or that calls what is behind it, which takes that.
+    /// a call has left that asked for that ([`super::here`]), or that calls what is behind it, which takes that.
     fn offset_from_here(&self, inst: &Inst) -> Option<(Number, u64)> {
         let Effect::Add { to: to @ Number::Register(register), from: Number::Constant(added), minus: false } =
             inst.effect
@@ -210,8 +210,7 @@ impl Code<'_> {
         };
         let before = ends_at(inst.address).filter(|_| self.source.bitness() == Bitness::Bits32)?;
         let here = match before.flow {
-            // mov (%esp),%register; ret
-            Flow::Call(to) if self.source.read(to, 4) == [0x8b, 0x04 | register << 3, 0x24, 0xc3] => {
+            Flow::Call(_) if matches!(before.effect, Effect::Copy { to: asked, .. } if asked == to) => {
                 before.end()
             }
             Flow::Next if &*before.mnemonic == "pop" && before.writes.has(register) => {

@@ -17,6 +17,7 @@ mod followed;
 mod frame;
 mod function;
 mod guess;
+mod here;
 mod implicit;
 mod induction;
 mod inst;

@@ -15,6 +15,8 @@ use super::decode::Bitness;
 const TRANSFERS: [u8; 2] = [0xe8, 0xe9];
 /// `call *` and `jmp *` through a displacement or an address, behind [`INDIRECT`].
 const THROUGH: [u8; 2] = [0x15, 0x25];
+/// … and through a displacement from a register, but for its number.
+const THROUGH_REGISTER: [u8; 2] = [0x90, 0xa0];
 /// The opcode of indirect calls and jumps.
 const INDIRECT: u8 = 0xff;
 /// Bytes of a displacement or a constant.
@@ -36,14 +38,22 @@ pub struct References {
 }
 
 impl References {
-    /// Those in `bytes`, which stand at `start`, to the addresses `wanted`.
-    pub fn find(bytes: &[u8], start: u64, bitness: Bitness, wanted: &BTreeSet<u64>) -> References {
+    /// Those in `bytes`, which stand at `start`, to the addresses `wanted`. Code of 32 bits may reach them from its `table`, the
+    /// global offset table.
+    pub fn find(
+        bytes: &[u8],
+        start: u64,
+        bitness: Bitness,
+        table: Option<u64>,
+        wanted: &BTreeSet<u64>,
+    ) -> References {
         let wanted = Wanted::new(wanted);
+        let table = table.filter(|_| bitness == Bitness::Bits32);
         let offsets = bytes.len().saturating_sub(WORD - 1);
         let stretches = (0..offsets.div_ceil(STRETCH)).into_par_iter();
         let stretches = stretches.map(|ix| ix * STRETCH..offsets.min((ix + 1) * STRETCH));
         let found: Vec<References> =
-            stretches.map(|at| References::within(bytes, at, start, bitness, &wanted)).collect();
+            stretches.map(|at| References::within(bytes, at, start, bitness, table, &wanted)).collect();
         let mut all = References::default();
         found.into_iter().for_each(|found| all.add(found));
         all
@@ -62,6 +72,7 @@ impl References {
         offsets: Range<usize>,
         start: u64,
         bitness: Bitness,
+        table: Option<u64>,
         wanted: &Wanted<'_>,
     ) -> References {
         let mut found = References::default();
@@ -83,6 +94,13 @@ impl References {
                 }
             }
             let constant = u64::from(u32::from_le_bytes(word));
+            let from_table = table.map(|table| table.wrapping_add(constant) & u64::from(u32::MAX));
+            if let Some(to) = from_table.filter(|&to| wanted.contains(to)) {
+                match before(2) == INDIRECT && THROUGH_REGISTER.contains(&(before(1) & !7)) {
+                    true => found.through.push((at.wrapping_sub(2), to)),
+                    false => found.taken.push((at, to)),
+                }
+            }
             if wanted.contains(constant) {
                 match through && bitness == Bitness::Bits32 {
                     true => found.through.push((at.wrapping_sub(2), constant)),
@@ -128,7 +146,7 @@ mod tests {
     use super::*;
 
     fn find(code: &[u8], start: u64, bitness: Bitness) -> References {
-        References::find(code, start, bitness, &BTreeSet::from([0x10, 0x1000]))
+        References::find(code, start, bitness, Some(0x3000), &BTreeSet::from([0x10, 0x1000]))
     }
 
     #[test]
@@ -182,5 +200,14 @@ mod tests {
     fn addresses_of_32_bit_code_wrap() {
         let found = find(&[0xe8, 0x0b, 0x10, 0, 0], 0xffff_f000, Bitness::Bits32);
         assert_eq!(found.transfers, [(0xffff_f000, 0x10)]);
+    }
+
+    #[test]
+    fn code_of_32_bits_reaches_from_its_table() {
+        // lea -0x2000(%ebx),%eax; call *-0x2000(%ebx)
+        let code = [0x8d, 0x83, 0, 0xe0, 0xff, 0xff, 0xff, 0x93, 0, 0xe0, 0xff, 0xff];
+        let found = find(&code, 0x8000, Bitness::Bits32);
+        assert_eq!((found.taken, found.through), (vec![(0x8002, 0x1000)], vec![(0x8006, 0x1000)]));
+        assert_eq!(find(&code, 0x8000, Bitness::Bits64), References::default());
     }
 }

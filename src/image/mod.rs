@@ -52,7 +52,7 @@ pub use locate::{Missing, SearchPath, hex};
 pub use mapping::{Mapped, Mapping, MappingIx, When};
 pub use name::{ImageName, NameKind};
 pub use noreturn::{jumps_away, noreturn};
-pub use plt::PltTarget;
+pub use plt::{PltTarget, global_offset_table};
 pub use pointers::Standing;
 pub use running::{FileMap, Mappings, Place, Running};
 pub use segment::Segment;

@@ -42,7 +42,7 @@ impl Plt {
             return Plt::default();
         };
         let slots = slots(elf, class);
-        let got = got_base(elf);
+        let got = global_offset_table(elf);
         let mut plt = Plt::default();
         let holds_stubs = |section: &&Section| SECTIONS.contains(&section.name.as_str());
         for section in elf.sections().iter().filter(holds_stubs).take(SECTIONS.len()) {
@@ -117,7 +117,7 @@ fn slots(elf: &Elf, class: Class) -> HashMap<u64, PltTarget> {
 }
 
 /// What `%ebx` holds in position-independent IA-32 code.
-fn got_base(elf: &Elf) -> Option<u64> {
+pub fn global_offset_table(elf: &Elf) -> Option<u64> {
     elf.section(".got.plt").or_else(|| elf.section(".got")).map(|section| section.svma)
 }
 

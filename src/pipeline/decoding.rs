@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::code::{
     self, Bitness, Callee, Function, Inst, Place, References, Source, discover, explore, returns,
 };
-use crate::image::{Class, Image, ImageId, Images, Location, PltTarget, Svma, jumps_away, noreturn};
+use crate::image::{
+    Class, Image, ImageId, Images, Location, PltTarget, Svma, global_offset_table, jumps_away, noreturn,
+};
 
 /// Calls between a function and the end of the process, at most: what is further down counts as returning.
 const DEEPEST: usize = 6;
@@ -119,9 +121,10 @@ impl Source for Code<'_> {
 pub fn references(image: &Image, wanted: &BTreeSet<u64>) -> References {
     let mut all = References::default();
     let (Some(elf), Some(bitness)) = (image.elf(), bitness(image)) else { return all };
+    let table = global_offset_table(elf);
     for section in elf.sections().iter().filter(|section| section.executable) {
         let bytes = elf.section_bytes(section).unwrap_or_default();
-        all.add(References::find(&bytes, section.svma, bitness, wanted));
+        all.add(References::find(&bytes, section.svma, bitness, table, wanted));
     }
     all
 }
