@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use skidconv_simulator::grid::{self, CASES, LANGUAGES, MISSING, OTHERS, PATIENT, QUICK, REAL, UNOPTIMIZED};
+use skidconv_simulator::ia32::IA32;
 use skidconv_simulator::program::Source;
 use skidconv_simulator::trace::Trace;
 
@@ -67,6 +68,11 @@ pub fn languages() -> Result<Vec<Case>> {
 /// The simulator's cases of code that is not optimized.
 pub fn unoptimized() -> Result<Vec<Case>> {
     made(UNOPTIMIZED.iter().collect(), "unoptimized")
+}
+
+/// The simulator's cases of IA-32.
+pub fn ia32() -> Result<Vec<Case>> {
+    made(IA32.iter().collect(), "ia32")
 }
 
 /// The simulator's cases of misses in programs of all of these sets.

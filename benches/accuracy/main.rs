@@ -1,7 +1,7 @@
 //! How near each estimator comes to the truth, and what it costs.
 //!
-//!     cargo bench --bench accuracy -- [--quick] [--others] [--patient] [--real] [--languages] [--unoptimized] [--missing] [--write-readme] [--cost]
-//!         [FOLDER…]
+//!     cargo bench --bench accuracy -- [--quick] [--others] [--patient] [--real] [--languages] [--unoptimized] [--ia32] [--missing]
+//!         [--write-readme] [--cost] [FOLDER…]
 //!
 //! Cases are recordings whose truth is known: those of `testdata/cases`, those of the simulator's grid, which are made in
 //! `target/accuracy` where they are missing (that takes valgrind), and those of each FOLDER. Each goes through
@@ -51,6 +51,9 @@ struct Arguments {
     /// Also generated cases of programs in C that are compiled without optimization
     #[arg(long)]
     unoptimized: bool,
+    /// Also generated cases of programs in C that are compiled for IA-32; takes gcc-multilib
+    #[arg(long)]
+    ia32: bool,
     /// Also generated cases of misses in programs of all kinds; takes the libraries and rustc
     #[arg(long)]
     missing: bool,
@@ -95,6 +98,9 @@ fn main() -> anyhow::Result<()> {
     }
     if arguments.unoptimized {
         all.extend(cases::unoptimized()?);
+    }
+    if arguments.ia32 {
+        all.extend(cases::ia32()?);
     }
     if arguments.missing {
         all.extend(cases::missing()?);

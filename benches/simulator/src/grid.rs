@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::core::Model;
 use crate::counter::{Event, Period, Setup};
 use crate::distance::{self, Distance};
+use crate::ia32::IA32;
 use crate::interrupt::{Lands, Skid};
 use crate::perfdata::{self, About};
 use crate::sampler::{self, Plan, Recording};
@@ -48,16 +49,16 @@ pub struct With {
     pub precise_cycles: bool,
 }
 
-const PLAIN: With =
+pub(crate) const PLAIN: With =
     With { chains: false, misses: false, branches: 0, frequency: false, precise_cycles: false };
-const CHAINS: With = With { chains: true, ..PLAIN };
-const MISSES: With = With { misses: true, ..PLAIN };
+pub(crate) const CHAINS: With = With { chains: true, ..PLAIN };
+pub(crate) const MISSES: With = With { misses: true, ..PLAIN };
 const FREQUENCY: With = With { frequency: true, ..PLAIN };
 
-const HUMP: Skid = Skid::TwoHump;
+pub(crate) const HUMP: Skid = Skid::TwoHump;
 const TAIL: Skid = Skid::Tail { base: 40, share: 0.15, exponent: 1.1 };
 
-const fn about(base: u64) -> Skid {
+pub(crate) const fn about(base: u64) -> Skid {
     Skid::Jitter { base, spread: 0.3 }
 }
 
@@ -301,14 +302,8 @@ impl Case {
 
     /// Every case.
     fn all() -> impl Iterator<Item = &'static Case> {
-        CASES
-            .iter()
-            .chain(OTHERS)
-            .chain(REAL)
-            .chain(LANGUAGES)
-            .chain(UNOPTIMIZED)
-            .chain(MISSING)
-            .chain(PATIENT)
+        let sets = [CASES, OTHERS, REAL, LANGUAGES, UNOPTIMIZED, IA32, MISSING, PATIENT];
+        sets.into_iter().flatten()
     }
 
     /// Records `trace` and writes `NAME.perf.data` and `NAME.truth.tsv` into `out`.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use object::{Object, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolKind, elf};
 
+use crate::decode::Bitness;
 use crate::{Error, Result};
 
 const PAGE: u64 = 4096;
@@ -11,6 +12,8 @@ const PAGE: u64 = 4096;
 /// The executable segment of a program, at the addresses the file gives it.
 #[derive(Debug, Clone)]
 pub struct Image {
+    /// Which instruction set its code is of.
+    pub bitness: Bitness,
     /// Address of the entry point.
     pub entry: u64,
     /// Address of the first byte of code.
@@ -56,6 +59,7 @@ impl Image {
             .find(|s| matches!(s.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags.0 & elf::PF_X.0 != 0))
             .ok_or_else(|| bad("no executable segment".into()))?;
         Ok(Image {
+            bitness: if file.is_64() { Bitness::Bits64 } else { Bitness::Bits32 },
             entry: file.entry(),
             start: segment.address(),
             file_offset: segment.file_range().0,

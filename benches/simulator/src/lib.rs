@@ -28,7 +28,9 @@ pub mod sampler;
 pub mod perfdata;
 pub mod truth;
 pub mod distance;
+#[macro_use]
 pub mod grid;
+pub mod ia32;
 pub mod scale;
 
 pub use error::{Error, Result};

@@ -66,8 +66,10 @@ pub struct Source {
     options: Option<&'static str>,
 }
 
-/// What the name of a program ends with that is compiled without optimization, and how that is.
-const UNOPTIMIZED: (&str, &str) = ("-O0", "-O0 -g -static");
+/// What the name of a program ends with that is compiled otherwise than its source says, and how that is: without optimization, and for
+/// IA-32, as position-independent code (Debian's gcc-multilib).
+const VARIANTS: [(&str, &str); 2] =
+    [("-O0", "-O0 -g -static"), ("-m32", "-O2 -g -static -m32 -fpie -fno-omit-frame-pointer")];
 
 /// A compiled program.
 #[derive(Debug, Clone)]
@@ -83,13 +85,10 @@ pub struct Program {
 }
 
 impl Source {
-    /// Looks a program up by name; with `-O0` behind it that program without optimization.
+    /// Looks a program up by name; with `-O0` behind it that program without optimization, with `-m32` for IA-32.
     pub fn named(name: &'static str) -> Result<Source> {
-        let (ending, options) = UNOPTIMIZED;
-        let (held, options) = match name.strip_suffix(ending) {
-            Some(held) => (held, Some(options)),
-            None => (name, None),
-        };
+        let variant = |(ending, options)| Some((name.strip_suffix(ending)?, Some(options)));
+        let (held, options) = VARIANTS.into_iter().find_map(variant).unwrap_or((name, None));
         let source = SOURCES.iter().find(|s| s.name == held).ok_or_else(|| Error::Unknown(name.into()))?;
         Ok(Source { name, options, ..*source })
     }

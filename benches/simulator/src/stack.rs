@@ -107,7 +107,11 @@ impl BranchStack {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::decode;
+    use crate::decode::{self, Bitness};
+
+    fn decode(address: u64, bytes: &[u8]) -> Option<Inst> {
+        decode::decode(Bitness::Bits64, address, bytes)
+    }
 
     #[test]
     fn a_function_without_a_frame_hides_its_caller() {

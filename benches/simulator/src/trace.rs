@@ -244,7 +244,7 @@ impl Parser {
         let Some(bytes) = self.trace.image.bytes_at(address.wrapping_sub(self.trace.bias)) else {
             return Ok(None);
         };
-        let inst = decode::decode(address, bytes)
+        let inst = decode::decode(self.trace.image.bitness, address, bytes)
             .ok_or_else(|| self.bad(format!("no instruction at {address:x}")))?;
         let index = InstIx(self.trace.insts.len() as u32);
         self.trace.insts.push(inst);
