@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use skidconv_simulator::grid::{self, CASES, LANGUAGES, MISSING, OTHERS, PATIENT, QUICK, REAL, UNOPTIMIZED};
-use skidconv_simulator::ia32::IA32;
+use skidconv_simulator::compiled::{IA32, UNOPTIMIZED};
+use skidconv_simulator::grid::{self, CASES, LANGUAGES, MISSING, OTHERS, PATIENT, QUICK, REAL};
 use skidconv_simulator::program::Source;
 use skidconv_simulator::trace::Trace;
 

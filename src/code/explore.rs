@@ -39,13 +39,15 @@ pub fn discover(source: &dyn Source, range: Range<u64>, known: &[u64]) -> Functi
 /// The instructions of such a function alone.
 pub fn instructions(source: &dyn Source, range: Range<u64>) -> Vec<Inst> {
     let entry = range.start;
-    Search::all(source, range, Some(entry), &[]).done(&[]).0
+    Search::all(source, range, Some(entry), &[]).settled(&[])
 }
 
 fn follow_all(source: &dyn Source, range: Range<u64>, entry: Option<u64>, known: &[u64]) -> Function {
     let mut roots: Vec<u64> = known.iter().copied().filter(|a| range.contains(a)).collect();
     roots.sort_unstable();
-    let (insts, cfg) = Search::all(source, range.clone(), entry, &roots).done(&roots);
+    let mut found = Search::all(source, range.clone(), entry, &roots);
+    let insts = found.settled(&roots);
+    let cfg = Cfg::build(&insts, &found.tables, &roots);
     let dominators = Dominators::find(&cfg);
     let loops = Loops::find(&cfg, &dominators);
     let doomed = returns::doomed(&insts, &cfg);
@@ -106,14 +108,14 @@ impl<'a> Search<'a> {
         search
     }
 
-    /// What was found, from such `roots` too.
-    fn done(self, roots: &[u64]) -> (Vec<Inst>, Cfg) {
-        let mut insts: Vec<Inst> = self.insts.into_values().collect();
-        let mut cfg = Cfg::build(&insts, &self.tables, roots);
-        if here::settle(&mut insts, &cfg, self.source) {
-            cfg = Cfg::build(&insts, &self.tables, roots);
+    /// The instructions found, from such `roots` too.
+    fn settled(&mut self, roots: &[u64]) -> Vec<Inst> {
+        let mut insts: Vec<Inst> = std::mem::take(&mut self.insts).into_values().collect();
+        if here::is_asked(&insts) {
+            let cfg = Cfg::build(&insts, &self.tables, roots);
+            here::settle(&mut insts, &cfg, self.source);
         }
-        (insts, cfg)
+        insts
     }
 
     /// Decodes all that is reachable from `root` without indirect jumps.

@@ -37,12 +37,13 @@ pub(super) fn ask(inst: &mut Inst, source: &dyn Source) {
     }
 }
 
-/// Puts addresses that are made from where the code is into the operands that are relative to it; whether there are any.
-pub(super) fn settle(insts: &mut [Inst], cfg: &Cfg, source: &dyn Source) -> bool {
-    let asks = |inst: &Inst| inst.is_call() && matches!(inst.effect, Effect::Copy { .. });
-    if !insts.iter().any(asks) {
-        return false;
-    }
+/// Whether any of `insts` is a call that asks.
+pub(super) fn is_asked(insts: &[Inst]) -> bool {
+    insts.iter().any(|inst| inst.is_call() && matches!(inst.effect, Effect::Copy { .. }))
+}
+
+/// Puts addresses that are made from where the code is into the operands that are relative to it.
+pub(super) fn settle(insts: &mut [Inst], cfg: &Cfg, source: &dyn Source) {
     let dominators = Dominators::find(cfg);
     let mut settled = Vec::new();
     if let Some(values) = Values::new(insts, cfg, &dominators) {
@@ -53,7 +54,6 @@ pub(super) fn settle(insts: &mut [Inst], cfg: &Cfg, source: &dyn Source) -> bool
             });
         }
     }
-    let some = !settled.is_empty();
     for (ix, operand) in settled {
         let inst = &mut insts[ix];
         inst.memory = Some(operand);
@@ -66,7 +66,6 @@ pub(super) fn settle(insts: &mut [Inst], cfg: &Cfg, source: &dyn Source) -> bool
         constants::settle(inst, source);
         inst.noreturn |= Callee::of(inst).is_some_and(|callee| source.noreturn(callee));
     }
-    some
 }
 
 /// An operand without the registers that hold what is known.

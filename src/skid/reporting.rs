@@ -102,10 +102,10 @@ fn is_late(program: &Program, time: &Folded) -> Option<(bool, Certainty)> {
             let samples: Vec<f64> = (block.first..block.end).map(|i| time.samples_at(f, i)).collect();
             let usual = NOTICEABLE * samples.iter().sum::<f64>() / samples.len() as f64;
             for (pair, i) in samples.windows(2).zip(block.first..) {
-                let contrast = contrast(function, i, refilled[b] && i == block.first);
+                let together = come_together(&function.insts[i], &function.insts[i + 1]);
+                let contrast = contrast(function, i, refilled[b] && i == block.first, together);
                 // what else is waited for right before two loads stands on the first of them if it is late
-                let shows_on = hidden(&function.insts[i], &function.insts[i + 1]) == 0.0;
-                on += if shows_on { contrast * (pair[0] - usual).max(0.0).sqrt() } else { 0.0 };
+                on += if together { 0.0 } else { contrast * (pair[0] - usual).max(0.0).sqrt() };
                 behind += contrast * (pair[1] - usual).max(0.0).sqrt();
             }
         }
@@ -158,12 +158,13 @@ fn refilled(function: &Function) -> Vec<bool> {
 }
 
 /// How much more instruction `i` is waited for than the one behind it: a weight, 0 where it is not. It may have to be fetched
-/// first (`refilled`).
-fn contrast(function: &Function, i: usize, refilled: bool) -> f64 {
+/// first (`refilled`), or the two come `together`.
+fn contrast(function: &Function, i: usize, refilled: bool, together: bool) -> f64 {
     let insts = &function.insts;
     let (first, second) = (&insts[i], &insts[i + 1]);
     let refill = if refilled { REFILL } else { 0.0 };
-    let (slow, quick) = (wait(first, false) + refill, wait(second, first.fuses) - hidden(first, second));
+    let hidden = if together { HIDDEN } else { 0.0 };
+    let (slow, quick) = (wait(first, false) + refill, wait(second, first.fuses) - hidden);
     if first.fuses || fusion::may_stay(insts, i) || slow < 1.0 || slow < CONTRAST * quick {
         return 0.0;
     }
@@ -172,13 +173,13 @@ fn contrast(function: &Function, i: usize, refilled: bool) -> f64 {
     (slow / quick).ln() * if dependent { DEPENDENT } else { 1.0 }
 }
 
-/// How much less the second of two is waited for, cycles: a load has come with the one before from right beside it.
-fn hidden(first: &Inst, second: &Inst) -> f64 {
+/// Whether the second of two loads what has come with what the first does, from right beside it.
+fn come_together(first: &Inst, second: &Inst) -> bool {
     let beside = |(one, other): (Address, Address)| {
         one.disp.abs_diff(other.disp) <= BESIDE && Address { disp: one.disp, ..other } == one && !one.opaque
     };
     let both = first.loads && second.loads && first.writes.and(second.reads).is_empty();
-    if both && first.memory.zip(second.memory).is_some_and(beside) { HIDDEN } else { 0.0 }
+    both && first.memory.zip(second.memory).is_some_and(beside)
 }
 
 /// How long an instruction is waited for, roughly, in cycles: most of its latency is hidden.

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use crate::compiled::{IA32, UNOPTIMIZED};
 use crate::core::Model;
 use crate::counter::{Event, Period, Setup};
 use crate::distance::{self, Distance};
-use crate::ia32::IA32;
 use crate::interrupt::{Lands, Skid};
 use crate::perfdata::{self, About};
 use crate::sampler::{self, Plan, Recording};
@@ -62,7 +62,7 @@ pub(crate) const fn about(base: u64) -> Skid {
     Skid::Jitter { base, spread: 0.3 }
 }
 
-const fn lognormal(median: f64) -> Skid {
+pub(crate) const fn lognormal(median: f64) -> Skid {
     Skid::LogNormal { median, sigma: 0.6 }
 }
 
@@ -212,34 +212,6 @@ cases! {
     "ledger-blocking-30" "ledger" Blocking about(30), OnHead, 20000, PLAIN;
     "numbers-wide4-20" "numbers" Wide4 about(20), AfterHead, 20000, PLAIN;
     "numbers-shared-150" "numbers" Shared about(150), AfterHead, 5000, PLAIN;
-}
-
-cases! {
-    /// Cases of code that is not optimized, of which nothing was chosen.
-    UNOPTIMIZED:
-    "machine-O0-wide4-20" "machine-O0" Wide4 about(20), AfterHead, 20000, CHAINS;
-    "viterbi-O0-wide8-60" "viterbi-O0" Wide8 about(60), OnHead, 20000, PLAIN;
-    "arcs-O0-wide6-60" "arcs-O0" Wide6 about(60), AfterHead, 20000, With { misses: true, ..CHAINS };
-    "hash-O0-wide4-lognormal20" "hash-O0" Wide4 lognormal(20.0), AfterHead, 20000, CHAINS;
-    "sparse-O0-wide8-20" "sparse-O0" Wide8 about(20), AfterHead, 20000, PLAIN;
-    "trips-O0-wide6-5" "trips-O0" Wide6 about(5), AfterHead, 20000, PLAIN;
-    "interp-O0-wide8-hump" "interp-O0" Wide8 HUMP, AfterHead, 20000, PLAIN;
-    "tree-O0-wide4-60" "tree-O0" Wide4 about(60), AfterHead, 20000, CHAINS;
-    "bisect-O0-wide6-20" "bisect-O0" Wide6 about(20), AfterHead, 20000, MISSES;
-    "ratios-O0-wide4-20" "ratios-O0" Wide4 about(20), AfterHead, 20000, PLAIN;
-    "enter-O0-wide4-60" "enter-O0" Wide4 about(60), OnHead, 20000, PLAIN;
-    "blend-O0-wide6-hump" "blend-O0" Wide6 HUMP, AfterHead, 20000, CHAINS;
-    "compare-O0-wide6-60" "compare-O0" Wide6 about(60), AfterHead, 20000, CHAINS;
-    "scan-O0-wide8-60" "scan-O0" Wide8 about(60), AfterHead, 20000, PLAIN;
-    "sled-O0-wide4-45" "sled-O0" Wide4 about(45), AfterHead, 20000, PLAIN;
-    "counters-O0-wide4-45" "counters-O0" Wide4 about(45), AfterHead, 20000, PLAIN;
-    "dot-O0-wide4-45" "dot-O0" Wide4 about(45), AfterHead, 20000, PLAIN;
-    "sorts-O0-wide4-45" "sorts-O0" Wide4 about(45), AfterHead, 20000, PLAIN;
-    "lex-O0-wide4-45" "lex-O0" Wide4 about(45), AfterHead, 20000, PLAIN;
-    "lz-O0-wide4-45" "lz-O0" Wide4 about(45), AfterHead, 20000, PLAIN;
-    "virt-O0-wide4-45" "virt-O0" Wide4 about(45), AfterHead, 20000, PLAIN;
-    "fft-O0-wide4-45" "fft-O0" Wide4 about(45), AfterHead, 20000, PLAIN;
-    "match-O0-wide4-45" "match-O0" Wide4 about(45), AfterHead, 20000, PLAIN;
 }
 
 cases! {

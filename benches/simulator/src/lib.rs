@@ -28,9 +28,8 @@ pub mod sampler;
 pub mod perfdata;
 pub mod truth;
 pub mod distance;
-#[macro_use]
 pub mod grid;
-pub mod ia32;
+pub mod compiled;
 pub mod scale;
 
 pub use error::{Error, Result};
