@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use skidconv_simulator::compiled::{IA32, UNOPTIMIZED};
+use skidconv_simulator::compiled::{IA32, LINKED, UNOPTIMIZED};
 use skidconv_simulator::grid::{self, CASES, LANGUAGES, MISSING, OTHERS, PATIENT, QUICK, REAL};
 use skidconv_simulator::program::Source;
 use skidconv_simulator::trace::Trace;
@@ -73,6 +73,11 @@ pub fn unoptimized() -> Result<Vec<Case>> {
 /// The simulator's cases of IA-32.
 pub fn ia32() -> Result<Vec<Case>> {
     made(IA32.iter().collect(), "ia32")
+}
+
+/// The simulator's cases of programs that are linked with shared libraries.
+pub fn linked() -> Result<Vec<Case>> {
+    made(LINKED.iter().collect(), "linked")
 }
 
 /// The simulator's cases of misses in programs of all of these sets.

@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use skidconv::code::Program;
 use skidconv::report::Report;
 use skidconv::solve::{Solved, credible};
 
 use super::score::grouped;
-use super::transfers::{Edges, at};
+use super::transfers::{Code, Edges};
 use super::truth::Truth;
 
 /// Functions and transfers with a smaller share of all executions are not asked after.
@@ -31,11 +30,12 @@ pub fn instructions(csv: &Path, truth: &Truth) -> Result<(Option<f64>, Option<f6
     let (mut rows, mut inside) = ((0.0, 0.0), (0.0, 0.0));
     for row in reader.records() {
         let row = row?;
-        if !row[event].starts_with("instructions") || row[image] != truth.image.0 {
+        let Some(above) = truth.images.get(&row[image]).filter(|_| row[event].starts_with("instructions"))
+        else {
             continue;
-        }
+        };
         let own = u64::from_str_radix(row[address].trim_start_matches("0x"), 16)?;
-        let ran = truth.executions.get(&own.wrapping_add(truth.image.1)).copied().unwrap_or(0.0);
+        let ran = truth.executions.get(&own.wrapping_add(*above)).copied().unwrap_or(0.0);
         rows = (rows.0 + 1.0, rows.1 + ran);
         if (row[low].parse::<f64>()?..=row[high].parse()?).contains(&ran) {
             inside = (inside.0 + 1.0, inside.1 + ran);
@@ -51,8 +51,9 @@ pub fn functions(report: &Report, truth: &Truth) -> Option<f64> {
     let ran = grouped(&truth.executions, |at| truth.function(at));
     let all: f64 = ran.values().sum();
     let mut rows = (0.0, 0.0);
-    for function in event.functions.iter().filter(|f| f.image == truth.image.0) {
-        let at = truth.function(function.address?.wrapping_add(truth.image.1));
+    for function in &event.functions {
+        let Some(above) = truth.images.get(&function.image) else { continue };
+        let at = truth.function(function.address?.wrapping_add(*above));
         let share = ran.get(&at).copied().unwrap_or(0.0) / all;
         if share >= LEAST_SHARE {
             let inside = (function.low..=function.high).contains(&share);
@@ -63,14 +64,13 @@ pub fn functions(report: &Report, truth: &Truth) -> Option<f64> {
 }
 
 /// Share of the control transfers whose true count lies in the interval of the draws, counting noise included.
-pub fn edges(program: &Program, solved: &Solved, truth: &Truth) -> Option<f64> {
-    let (bias, all) = (truth.image.1, truth.edges.values().sum::<f64>());
+pub fn edges(code: &Code<'_>, solved: &Solved, truth: &Truth) -> Option<f64> {
+    let all = truth.edges.values().sum::<f64>();
     let mut rows = (0.0, 0.0);
     for answer in solved.answers.iter().filter(|answer| !answer.draws.is_empty()) {
-        let drawn: Vec<Edges> = answer.draws.iter().map(|draw| at(program, answer, draw)).collect();
-        for (edge, flow) in at(program, answer, &answer.rates) {
-            let there = (edge.0.wrapping_add(bias), edge.1.wrapping_add(bias));
-            let ran = truth.edges.get(&there).copied().unwrap_or(0.0);
+        let drawn: Vec<Edges> = answer.draws.iter().map(|draw| code.transfers(answer, draw)).collect();
+        for (edge, flow) in code.transfers(answer, &answer.rates) {
+            let ran = truth.edges.get(&edge).copied().unwrap_or(0.0);
             if ran >= LEAST_SHARE * all {
                 let mut draws: Vec<f64> = drawn.iter().map(|edges| edges[&edge]).collect();
                 let (low, high) = credible(flow, &mut draws, answer.model.events[0].period);

@@ -12,7 +12,7 @@ use skidconv::progress::Silent;
 use super::cases::Case;
 use super::coverage;
 use super::score::{Scores, distance, levels};
-use super::transfers::{Edges, transfers};
+use super::transfers::{Code, Edges, transfers};
 use super::truth::{Profile, Truth};
 
 /// What is compared.
@@ -72,17 +72,16 @@ impl Estimator {
         };
         let (mut edges, mut covered_edges) = (Edges::new(), None);
         let started = Instant::now();
-        let done = run_watched(&options, &Silent, &mut |program, solved| {
-            edges = transfers(program, solved);
-            covered_edges = coverage::edges(program, solved, truth);
+        let done = run_watched(&options, &Silent, &mut |images, program, solved| {
+            let code = Code::new(images, program, truth);
+            edges = transfers(&code, solved);
+            covered_edges = coverage::edges(&code, solved, truth);
         })
         .with_context(|| case.name.clone())?;
         let seconds = Some(started.elapsed().as_secs_f64());
         let mut scores = Scores { seconds, ..scored(&output, truth)? };
         if solver != Solver::Mean {
-            let bias = truth.image.1;
-            let moved = edges.iter().map(|(&(a, b), n)| ((a.wrapping_add(bias), b.wrapping_add(bias)), *n));
-            scores.edge = distance(&moved.collect::<Edges>(), &truth.edges);
+            scores.edge = distance(&edges, &truth.edges);
         }
         if matches!(solver, Solver::Gibbs | Solver::Argmin | Solver::Flow | Solver::Timed) {
             (scores.covered, scores.covered_weighted) = coverage::instructions(&csv, truth)?;

@@ -1,7 +1,7 @@
 //! How near each estimator comes to the truth, and what it costs.
 //!
-//!     cargo bench --bench accuracy -- [--quick] [--others] [--patient] [--real] [--languages] [--unoptimized] [--ia32] [--missing]
-//!         [--write-readme] [--cost] [FOLDER…]
+//!     cargo bench --bench accuracy -- [--quick] [--others] [--patient] [--real] [--languages] [--unoptimized] [--ia32] [--linked]
+//!         [--missing] [--write-readme] [--cost] [FOLDER…]
 //!
 //! Cases are recordings whose truth is known: those of `testdata/cases`, those of the simulator's grid, which are made in
 //! `target/accuracy` where they are missing (that takes valgrind), and those of each FOLDER. Each goes through
@@ -54,6 +54,9 @@ struct Arguments {
     /// Also generated cases of programs in C that are compiled for IA-32; takes gcc-multilib
     #[arg(long)]
     ia32: bool,
+    /// Also generated cases of programs that are linked with shared libraries; takes the libraries' Debian packages
+    #[arg(long)]
+    linked: bool,
     /// Also generated cases of misses in programs of all kinds; takes the libraries and rustc
     #[arg(long)]
     missing: bool,
@@ -101,6 +104,9 @@ fn main() -> anyhow::Result<()> {
     }
     if arguments.ia32 {
         all.extend(cases::ia32()?);
+    }
+    if arguments.linked {
+        all.extend(cases::linked()?);
     }
     if arguments.missing {
         all.extend(cases::missing()?);

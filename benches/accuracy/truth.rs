@@ -22,17 +22,17 @@ pub struct Truth {
     pub branches: Profile,
     /// How often control went from one instruction to another that is not simply the next.
     pub edges: BTreeMap<(u64, u64), f64>,
-    /// The first program of the recording: its path, and by how much its addresses are above the binary's own.
-    pub image: (String, u64),
+    /// The files of the recording: their paths, and by how much their addresses are above the binaries' own.
+    pub images: BTreeMap<String, u64>,
     /// Functions: start and end, by start.
     functions: Vec<(u64, u64)>,
-    /// Mappings: start and end.
-    maps: Vec<(u64, u64)>,
+    /// Mappings: start, end, offset and path.
+    maps: Vec<(u64, u64, u64, String)>,
     blocks: BTreeMap<u64, u64>,
 }
 
 impl Truth {
-    /// Reads a table; `symfs` holds the binary it is about.
+    /// Reads a table; `symfs` holds the binaries it is about.
     pub fn read(path: &Path, symfs: &Path) -> Result<Truth> {
         let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
         let mut truth = Truth::default();
@@ -44,19 +44,19 @@ impl Truth {
         }
         truth.functions.sort_unstable();
         truth.find_blocks(&lengths);
-        truth.find_bias(symfs)?;
+        truth.find_biases(symfs)?;
         Ok(truth)
     }
 
-    /// The mapping says how far addresses are above offsets of the file, and its first page may be another segment's as well: an
+    /// A mapping says how far addresses are above offsets of the file, and its first page may be another segment's as well: an
     /// instruction tells by how much they are above the binary's own.
-    fn find_bias(&mut self, symfs: &Path) -> Result<()> {
-        let (path, above_offset) = &self.image;
-        let Some(&(start, end)) = self.maps.first() else { return Ok(()) };
-        let elf = Elf::open(&symfs.join(path.trim_start_matches('/')))?;
-        let (&at, _) = self.executions.range(start..end).next().context("nothing of the binary ran")?;
-        let own = elf.svma_at(at.wrapping_sub(*above_offset)).context("the binary has nothing there")?;
-        self.image.1 = at.wrapping_sub(own.0);
+    fn find_biases(&mut self, symfs: &Path) -> Result<()> {
+        for &(start, end, offset, ref path) in &self.maps {
+            let Some((&at, _)) = self.executions.range(start..end).next() else { continue };
+            let elf = Elf::open(&symfs.join(path.trim_start_matches('/')))?;
+            let own = elf.svma_at(at - start + offset).with_context(|| format!("{path} has no {at:#x}"))?;
+            self.images.entry(path.clone()).or_insert(at.wrapping_sub(own.0));
+        }
         Ok(())
     }
 
@@ -65,12 +65,7 @@ impl Truth {
         let address = |n: usize| -> Result<u64> { Ok(u64::from_str_radix(field(n)?, 16)?) };
         let count = |n: usize| -> Result<f64> { Ok(field(n)?.parse()?) };
         match field(0)? {
-            "M" => {
-                self.maps.push((address(1)?, address(2)?));
-                if self.image.0.is_empty() {
-                    self.image = (field(4)?.into(), address(1)?.wrapping_sub(address(3)?));
-                }
-            }
+            "M" => self.maps.push((address(1)?, address(2)?, address(3)?, field(4)?.into())),
             "S" => self.functions.push((address(1)?, address(2)?.max(address(1)? + 1))),
             "I" => {
                 lengths.insert(address(1)?, field(2)?.parse()?);

@@ -15,7 +15,7 @@ use crate::attribute::Share;
 use crate::code::Program;
 use crate::export::Intervals;
 use crate::ibs::is_forwarded;
-use crate::image::Location;
+use crate::image::{Images, Location};
 use crate::options::Options;
 use crate::perfdata::{self, AttrIx, PerfFile};
 use crate::progress::{Progress, Stage, each};
@@ -89,13 +89,13 @@ pub fn nothing(file: &PerfFile, survey: &Survey) -> Correction {
 }
 
 /// Solves, and plans the moves of all events that have something to correct.
-/// `watch` is shown what was solved.
+/// `watch` is shown what was solved, and in which binaries.
 pub fn correct(
     file: &PerfFile,
     survey: &Survey,
     options: &Options,
     progress: &dyn Progress,
-    watch: &mut (dyn FnMut(&Program, &Solved) + Send),
+    watch: &mut (dyn FnMut(&Images, &Program, &Solved) + Send),
 ) -> Correction {
     let kinds = kinds(file, survey);
     let wanted = |ix: usize| options.wants(&file.attrs()[ix].name);
@@ -136,7 +136,7 @@ pub fn correct(
     };
     let settings = Settings { solver: options.solver, skid: options.skid, seed: options.seed, known };
     let solved = crate::solve::solve(&program, &evidence, &settings, progress);
-    watch(&program, &solved);
+    watch(&survey.images, &program, &solved);
     correction.solved = !solved.answers.is_empty() && !evidence.retired.is_empty();
     let moves_others = !solved.answers.is_empty() && active.iter().any(|&e| kinds[e].class != Class::Time);
     correction.slipped = correction.solved || moves_others;

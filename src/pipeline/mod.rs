@@ -53,6 +53,7 @@ use second::Second;
 
 use crate::code::Program;
 use crate::export::{self, Existing, Output, write_recording};
+use crate::image::Images;
 use crate::options;
 use crate::perfdata::{self, Deferred, PerfFile};
 use crate::progress::{Progress, Stage};
@@ -134,14 +135,14 @@ pub struct Done {
 
 /// Runs `options`: reads, corrects and writes, and tells what was done. Outputs appear together, at the end, or not at all.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Done, Error> {
-    run_watched(options, progress, &mut |_, _| {})
+    run_watched(options, progress, &mut |_, _, _| {})
 }
 
-/// As [`run`]; `watch` is shown what was solved, if anything was, before samples are moved by it.
+/// As [`run`]; `watch` is shown what was solved, if anything was, and in which binaries, before samples are moved by it.
 pub fn run_watched(
     options: &Options,
     progress: &dyn Progress,
-    watch: &mut (dyn FnMut(&Program, &Solved) + Send),
+    watch: &mut (dyn FnMut(&Images, &Program, &Solved) + Send),
 ) -> Result<Done, Error> {
     let recording = options.check()?;
     let input = Input::open(options)?;

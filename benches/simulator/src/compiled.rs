@@ -1,7 +1,7 @@
 //! Cases of programs that are compiled otherwise than their sources say, each with its core and skid.
 
 use crate::core::Model;
-use crate::grid::{CHAINS, Case, HUMP, MISSES, PLAIN, With, about, lognormal};
+use crate::grid::{CHAINS, Case, HUMP, MISSES, PLAIN, TAIL, With, about, cases, lognormal};
 use crate::interrupt::Lands::{AfterHead, OnHead};
 
 /// The same programs, cores and skids for each way to compile.
@@ -46,4 +46,30 @@ compiled! {
     "virt" "wide4-45" Wide4 about(45), AfterHead, 20000, PLAIN;
     "fft" "wide4-45" Wide4 about(45), AfterHead, 20000, PLAIN;
     "match" "wide4-45" Wide4 about(45), AfterHead, 20000, PLAIN;
+}
+
+cases! {
+    /// Cases of programs that are linked with shared libraries, as Debian's compiler does unless it is told otherwise, and of these
+    /// libraries. Nothing was chosen by them.
+    LINKED:
+    "words-so-wide4-45" "words-so" Wide4 about(45), AfterHead, 20000, PLAIN;
+    "shapes-so-wide6-20" "shapes-so" Wide6 about(20), AfterHead, 20000, PLAIN;
+    "parse-so-wide4-60" "parse-so" Wide4 about(60), AfterHead, 20000, CHAINS;
+    "graph-so-wide4-tail" "graph-so" Wide4 TAIL, AfterHead, 20000, PLAIN;
+    "regexes-so-wide6-hump" "regexes-so" Wide6 HUMP, AfterHead, 20000, CHAINS;
+    "compare-so-wide6-60" "compare-so" Wide6 about(60), AfterHead, 20000, CHAINS;
+    "lex-so-wide4-45" "lex-so" Wide4 about(45), AfterHead, 20000, PLAIN;
+    "interp-so-wide8-hump" "interp-so" Wide8 HUMP, AfterHead, 20000, PLAIN;
+    "match-so-wide6-lognormal30" "match-so" Wide6 lognormal(30.0), AfterHead, 12000, CHAINS;
+    "virt-so-inorder-15" "virt-so" InOrder about(15), OnHead, 8000, PLAIN;
+    "sqlite-so-wide6-hump" "sqlite-so" Wide6 HUMP, AfterHead, 20000, CHAINS;
+    "lua-so-wide4-20" "lua-so" Wide4 about(20), AfterHead, 20000, PLAIN;
+    "zlib-so-wide4-60" "zlib-so" Wide4 about(60), AfterHead, 20000, PLAIN;
+    "zstd-so-wide6-lognormal30" "zstd-so" Wide6 lognormal(30.0), AfterHead, 20000, PLAIN;
+    "expat-so-wide8-20" "expat-so" Wide8 about(20), OnHead, 20000, PLAIN;
+    "pcre2-so-wide4-45" "pcre2-so" Wide4 about(45), AfterHead, 20000, PLAIN;
+    "jansson-so-wide4-60" "jansson-so" Wide4 about(60), AfterHead, 20000, CHAINS;
+    "jpeg-so-inorder-15" "jpeg-so" InOrder about(15), OnHead, 8000, PLAIN;
+    "gsl-so-wide6-60" "gsl-so" Wide6 about(60), AfterHead, 20000, PLAIN;
+    "svm-so-shared-150" "svm-so" Shared about(150), AfterHead, 5000, PLAIN;
 }

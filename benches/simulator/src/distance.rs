@@ -33,8 +33,7 @@ pub fn measure(trace: &Trace, plan: &Plan, recording: &Recording, event: Event) 
     }
     normalise(&mut truth);
     normalise(&mut found);
-    let function =
-        |address: u64| trace.image.functions.partition_point(|f| f.start + trace.bias <= address) as u64;
+    let function = |address| trace.function(address);
     Distance {
         samples,
         function: variation(&grouped(&truth, function), &grouped(&found, function)),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::compiled::{IA32, UNOPTIMIZED};
+use crate::compiled::{IA32, LINKED, UNOPTIMIZED};
 use crate::core::Model;
 use crate::counter::{Event, Period, Setup};
 use crate::distance::{self, Distance};
@@ -56,7 +56,7 @@ pub(crate) const MISSES: With = With { misses: true, ..PLAIN };
 const FREQUENCY: With = With { frequency: true, ..PLAIN };
 
 pub(crate) const HUMP: Skid = Skid::TwoHump;
-const TAIL: Skid = Skid::Tail { base: 40, share: 0.15, exponent: 1.1 };
+pub(crate) const TAIL: Skid = Skid::Tail { base: 40, share: 0.15, exponent: 1.1 };
 
 pub(crate) const fn about(base: u64) -> Skid {
     Skid::Jitter { base, spread: 0.3 }
@@ -74,6 +74,8 @@ macro_rules! cases {
         }),*];
     };
 }
+
+pub(crate) use cases;
 
 use Lands::{AfterHead, AfterLongHead, OnHead};
 
@@ -274,7 +276,7 @@ impl Case {
 
     /// Every case.
     fn all() -> impl Iterator<Item = &'static Case> {
-        let sets = [CASES, OTHERS, REAL, LANGUAGES, UNOPTIMIZED, IA32, MISSING, PATIENT];
+        let sets = [CASES, OTHERS, REAL, LANGUAGES, UNOPTIMIZED, IA32, LINKED, MISSING, PATIENT];
         sets.into_iter().flatten()
     }
 
@@ -285,8 +287,7 @@ impl Case {
         let program = &trace.program;
         let about = About {
             comm: program.name,
-            path: &program.recorded_path,
-            mapping: trace.mapping(),
+            mappings: trace.modules.iter().filter_map(|m| Some((m.mapping()?, &*m.recorded_path))).collect(),
             command: std::iter::once(&program.recorded_path).chain(&program.args).cloned().collect(),
             processor: core.name(),
         };

@@ -1,21 +1,23 @@
-//! The program's ELF file: where its code lies, and which functions it has.
+//! An ELF file: where its code lies, and which functions it has.
 
 use std::path::Path;
 
-use object::{Object, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolKind, elf};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolKind, elf};
 
 use crate::decode::Bitness;
 use crate::{Error, Result};
 
 const PAGE: u64 = 4096;
 
-/// The executable segment of a program, at the addresses the file gives it.
+/// The executable segment of a program or library, at the addresses the file gives it.
 #[derive(Debug, Clone)]
 pub struct Image {
     /// Which instruction set its code is of.
     pub bitness: Bitness,
     /// Address of the entry point.
     pub entry: u64,
+    /// The program that loads it; `None` of statically linked programs and of libraries.
+    pub loader: Option<String>,
     /// Address of the first byte of code.
     pub start: u64,
     /// Offset of that byte in the file.
@@ -49,7 +51,7 @@ pub struct Mapping {
 }
 
 impl Image {
-    /// Reads the program at `path`.
+    /// Reads the file at `path`.
     pub fn read(path: &Path) -> Result<Image> {
         let bytes = std::fs::read(path).map_err(Error::io(path))?;
         let bad = |reason: String| Error::Image { path: path.into(), reason };
@@ -61,6 +63,7 @@ impl Image {
         Ok(Image {
             bitness: if file.is_64() { Bitness::Bits64 } else { Bitness::Bits32 },
             entry: file.entry(),
+            loader: loader(&file),
             start: segment.address(),
             file_offset: segment.file_range().0,
             code: segment.data().map_err(|e| bad(e.to_string()))?.to_vec(),
@@ -81,10 +84,18 @@ impl Image {
     }
 }
 
+/// What the section `.interp` names.
+fn loader(file: &object::File<'_>) -> Option<String> {
+    let section = file.section_by_name(".interp")?;
+    let text = std::str::from_utf8(section.data().ok()?).ok()?;
+    Some(text.trim_end_matches('\0').into())
+}
+
 /// Of several symbols on one address the longest is kept, then the first by name.
 fn functions(file: &object::File<'_>) -> Vec<Function> {
     let mut all: Vec<Function> = file
         .symbols()
+        .chain(file.dynamic_symbols())
         .filter(|s| s.kind() == SymbolKind::Text && s.is_definition())
         .filter_map(|s| {
             Some(Function {

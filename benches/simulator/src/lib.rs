@@ -17,6 +17,7 @@
 
 pub mod program;
 pub mod image;
+pub mod module;
 pub mod inst;
 pub mod decode;
 pub mod trace;

@@ -32,10 +32,8 @@ const CONTEXT_USER: u64 = -512i64 as u64;
 pub struct About<'a> {
     /// Name of the process.
     pub comm: &'a str,
-    /// Path of its binary.
-    pub path: &'a str,
-    /// Where its code is mapped.
-    pub mapping: Mapping,
+    /// Where which code is mapped.
+    pub mappings: Vec<(Mapping, &'a str)>,
     /// The command and its arguments.
     pub command: Vec<String>,
     /// The processor.
@@ -107,7 +105,9 @@ fn write_records(
     last: u64,
 ) -> std::io::Result<()> {
     out.write_all(&comm(about))?;
-    out.write_all(&mmap2(about))?;
+    for (map, path) in &about.mappings {
+        out.write_all(&mmap2(map, path))?;
+    }
     for (i, sample) in recording.samples.iter().enumerate() {
         out.write_all(&sample_record(sample, plan))?;
         if i % SAMPLES_PER_ROUND == SAMPLES_PER_ROUND - 1 {
@@ -188,14 +188,13 @@ fn comm(about: &About<'_>) -> Vec<u8> {
     record(RECORD_COMM, MISC_COMM_EXEC, &with_id(body, 0))
 }
 
-fn mmap2(about: &About<'_>) -> Vec<u8> {
-    let map = about.mapping;
+fn mmap2(map: &Mapping, path: &str) -> Vec<u8> {
     let mut body = ints(&[PID, PID]);
     body.extend(words(&[map.start, map.end - map.start, map.offset]));
     // major, minor, inode, generation; then r-x, private
     body.extend(words(&[0, 0, 0]));
     body.extend(ints(&[5, 2]));
-    body.extend(padded(about.path, 8));
+    body.extend(padded(path, 8));
     record(RECORD_MMAP2, MISC_USER, &with_id(body, 0))
 }
 

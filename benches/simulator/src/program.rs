@@ -68,8 +68,11 @@ pub struct Source {
 
 /// What the name of a program ends with that is compiled otherwise than its source says, and how that is: without optimization, and for
 /// IA-32, as position-independent code (Debian's gcc-multilib).
-const VARIANTS: [(&str, &str); 2] =
-    [("-O0", "-O0 -g -static"), ("-m32", "-O2 -g -static -m32 -fpie -fno-omit-frame-pointer")];
+const VARIANTS: [(&str, &str); 3] = [
+    ("-O0", "-O0 -g -static"),
+    ("-m32", "-O2 -g -static -m32 -fpie -fno-omit-frame-pointer"),
+    ("-so", "-O2 -g"),
+];
 
 /// A compiled program.
 #[derive(Debug, Clone)]
@@ -78,6 +81,8 @@ pub struct Program {
     pub name: &'static str,
     /// Where the binary is on this disk.
     pub binary: PathBuf,
+    /// The folder that stands for `/` of what is recorded.
+    pub symfs: PathBuf,
     /// The path that recordings give it, e.g. `/opt/generated/tree/tree`.
     pub recorded_path: String,
     /// The arguments it runs with.
@@ -126,6 +131,7 @@ impl Source {
         Ok(Program {
             name: self.name,
             binary: dir.join(self.name),
+            symfs: symfs.into(),
             recorded_path: format!("{recorded_dir}/{}", self.name),
             args: self.words("// args: ").map(String::from).collect(),
         })

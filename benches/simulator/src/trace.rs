@@ -10,10 +10,11 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::image::{Image, Mapping};
+use crate::decode::{self, Bitness};
 use crate::inst::{Flow, Inst};
+use crate::module::Module;
 use crate::program::Program;
-use crate::{Error, Result, decode};
+use crate::{Error, Result};
 
 const INDEX_BITS: u32 = 26;
 const ACCESS_LIMIT: u32 = 7;
@@ -27,13 +28,11 @@ pub struct InstIx(pub u32);
 pub struct Trace {
     /// The program that ran.
     pub program: Program,
-    /// Its code.
-    pub image: Image,
-    /// What the loader added to the file's addresses.
-    pub bias: u64,
+    /// Itself, its loader and its libraries.
+    pub modules: Vec<Module>,
     /// Each distinct instruction that ran, in order of first execution.
     pub insts: Vec<Inst>,
-    /// How many instructions `lackey` reported inside the program, repetitions included.
+    /// How many instructions `lackey` reported inside the modules, repetitions included.
     pub reported: u64,
     /// Executions of each instruction.
     pub executions: Vec<u64>,
@@ -57,22 +56,13 @@ pub struct Step<'a> {
 }
 
 impl Trace {
-    /// Runs `program` once under valgrind and keeps what it did.
+    /// Runs `program` under valgrind and keeps what it did.
     pub fn record(program: Program) -> Result<Trace> {
-        let image = Image::read(&program.binary)?;
         let place = Place::copy_of(&program)?;
-        let failed = |reason: String| Error::Tool { tool: "valgrind", reason };
-        let mut run = Command::new(which("valgrind"))
-            .env_clear()
-            .current_dir(&place.0)
-            .args(["--tool=lackey", "--basic-counts=no", "--trace-mem=yes"])
-            .arg(format!("./{}", program.name))
-            .args(&program.args)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|e| failed(e.to_string()))?;
-        let mut parser = Parser::new(program, image);
+        let modules = Module::all(&program, || place.loading(&program))?;
+        let options = ["--tool=lackey", "--basic-counts=no", "--trace-mem=yes"];
+        let mut run = place.valgrind(&program, &options).spawn().map_err(|e| failed(e.to_string()))?;
+        let mut parser = Parser::new(program, modules);
         if let Some(text) = run.stderr.take() {
             parser.read(BufReader::with_capacity(1 << 20, text))?;
         }
@@ -86,11 +76,6 @@ impl Trace {
     /// Instructions executed in one run.
     pub fn instructions(&self) -> u64 {
         self.steps.len() as u64
-    }
-
-    /// The code mapping of this run.
-    pub fn mapping(&self) -> Mapping {
-        self.image.mapping(self.bias)
     }
 
     /// The run, instruction by instruction.
@@ -112,6 +97,16 @@ impl Trace {
     /// The instruction `index` names.
     pub fn inst(&self, index: InstIx) -> &Inst {
         &self.insts[index.0 as usize]
+    }
+
+    /// Where the function around `address` begins; 0 if none is known.
+    pub fn function(&self, address: u64) -> u64 {
+        self.modules.iter().find_map(|m| m.function(address)).unwrap_or(0)
+    }
+
+    /// The code from `address` on.
+    fn code_at(&self, address: u64) -> Option<(Bitness, &[u8])> {
+        self.modules.iter().find_map(|m| Some((m.image.bitness, m.bytes_at(address)?)))
     }
 
     fn count(&mut self) {
@@ -143,6 +138,10 @@ fn which(tool: &str) -> PathBuf {
     std::env::split_paths(&path).map(|d| d.join(tool)).find(|p| p.is_file()).unwrap_or_else(|| tool.into())
 }
 
+fn failed(reason: String) -> Error {
+    Error::Tool { tool: "valgrind", reason }
+}
+
 /// A directory whose path is equally long in every run. The path lies on the program's stack, and where the stack lies decides
 /// which cache sets it falls into.
 struct Place(PathBuf);
@@ -156,6 +155,25 @@ impl Place {
         std::fs::copy(&program.binary, dir.join(program.name)).map_err(Error::io(&program.binary))?;
         Ok(Place(dir))
     }
+
+    /// A run of the program here, with `options` for valgrind.
+    fn valgrind(&self, program: &Program, options: &[&str]) -> Command {
+        let mut run = Command::new(which("valgrind"));
+        run.env_clear()
+            .current_dir(&self.0)
+            .args(options)
+            .arg(format!("./{}", program.name))
+            .args(&program.args);
+        run.stdout(Stdio::null()).stderr(Stdio::piped());
+        run
+    }
+
+    /// What the program's loader says while it loads.
+    fn loading(&self, program: &Program) -> Result<String> {
+        let mut run = self.valgrind(program, &["--tool=none"]);
+        let output = run.env("LD_DEBUG", "files,libs").output().map_err(|e| failed(e.to_string()))?;
+        Ok(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
 }
 
 impl Drop for Place {
@@ -168,19 +186,17 @@ impl Drop for Place {
 struct Parser {
     trace: Trace,
     by_address: HashMap<u64, InstIx>,
-    bias_known: bool,
     current: Option<InstIx>,
     loads: Vec<u64>,
     stores: Vec<u64>,
 }
 
 impl Parser {
-    fn new(program: Program, image: Image) -> Parser {
+    fn new(program: Program, modules: Vec<Module>) -> Parser {
         Parser {
             trace: Trace {
                 program,
-                image,
-                bias: 0,
+                modules,
                 insts: Vec::new(),
                 reported: 0,
                 executions: Vec::new(),
@@ -189,7 +205,6 @@ impl Parser {
                 accesses: Vec::new(),
             },
             by_address: HashMap::new(),
-            bias_known: false,
             current: None,
             loads: Vec::new(),
             stores: Vec::new(),
@@ -218,11 +233,6 @@ impl Parser {
     }
 
     fn instruction(&mut self, address: u64) -> Result<()> {
-        if !self.bias_known {
-            // The first instruction of a statically linked program is its entry point.
-            self.trace.bias = address.wrapping_sub(self.trace.image.entry);
-            self.bias_known = true;
-        }
         let index = self.lookup(address)?;
         self.trace.reported += u64::from(index.is_some());
         if index.is_some()
@@ -236,20 +246,27 @@ impl Parser {
         Ok(())
     }
 
-    /// `None` for code outside the program, of which nothing is kept.
+    /// `None` for code outside the modules, of which nothing is kept.
     fn lookup(&mut self, address: u64) -> Result<Option<InstIx>> {
         if let Some(&known) = self.by_address.get(&address) {
             return Ok(Some(known));
         }
-        let Some(bytes) = self.trace.image.bytes_at(address.wrapping_sub(self.trace.bias)) else {
-            return Ok(None);
-        };
-        let inst = decode::decode(self.trace.image.bitness, address, bytes)
+        self.enter(address);
+        let Some((bitness, bytes)) = self.trace.code_at(address) else { return Ok(None) };
+        let inst = decode::decode(bitness, address, bytes)
             .ok_or_else(|| self.bad(format!("no instruction at {address:x}")))?;
         let index = InstIx(self.trace.insts.len() as u32);
         self.trace.insts.push(inst);
         self.by_address.insert(address, index);
         Ok(Some(index))
+    }
+
+    /// The first instruction is the loader's, or the program's if it has none; the first outside what is known then is the program's.
+    fn enter(&mut self, address: u64) {
+        let known = self.trace.code_at(address).is_some();
+        if let Some(module) = self.trace.modules.iter_mut().rfind(|m| m.bias.is_none()).filter(|_| !known) {
+            module.bias = Some(address.wrapping_sub(module.image.entry));
+        }
     }
 
     /// Writes the instruction that has just ended. Accesses beyond what fits the word are dropped (state saving, gathers).

@@ -20,11 +20,14 @@ pub fn write(path: &Path, trace: &Trace, plan: &Plan, recording: &Recording) -> 
 }
 
 fn write_all(out: &mut impl Write, trace: &Trace, plan: &Plan, recording: &Recording) -> std::io::Result<()> {
-    let map = trace.mapping();
-    writeln!(out, "M\t{:x}\t{:x}\t{:x}\t{}", map.start, map.end, map.offset, trace.program.recorded_path)?;
-    for f in &trace.image.functions {
-        let (start, end) = (f.start + trace.bias, f.end + trace.bias);
-        writeln!(out, "S\t{start:x}\t{end:x}\t{}\t{}", trace.program.name, f.name)?;
+    for (module, map) in trace.modules.iter().filter_map(|m| Some((m, m.mapping()?))) {
+        writeln!(out, "M\t{:x}\t{:x}\t{:x}\t{}", map.start, map.end, map.offset, module.recorded_path)?;
+    }
+    for (module, bias) in trace.modules.iter().filter_map(|m| Some((m, m.bias?))) {
+        for f in &module.image.functions {
+            let (start, end) = (f.start + bias, f.end + bias);
+            writeln!(out, "S\t{start:x}\t{end:x}\t{}\t{}", module.name(), f.name)?;
+        }
     }
     let mut lines: Vec<_> = trace.insts.iter().zip(&recording.truth).collect();
     lines.sort_by_key(|(inst, _)| inst.address);
