@@ -53,9 +53,11 @@ pub fn functions(report: &Report, truth: &Truth) -> Option<f64> {
     let mut rows = (0.0, 0.0);
     for function in &event.functions {
         let Some(above) = truth.images.get(&function.image) else { continue };
-        let at = truth.function(function.address?.wrapping_add(*above));
+        let start = function.address?.wrapping_add(*above);
+        let at = truth.function(start);
         let share = ran.get(&at).copied().unwrap_or(0.0) / all;
-        if share >= LEAST_SHARE {
+        // one that the truth has no name for is one with others there
+        if share >= LEAST_SHARE && at == start {
             let inside = (function.low..=function.high).contains(&share);
             rows = (rows.0 + 1.0, rows.1 + f64::from(u8::from(inside)));
         }

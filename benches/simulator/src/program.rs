@@ -68,11 +68,11 @@ pub struct Source {
 
 /// What the name of a program ends with that is compiled otherwise than its source says, and how that is: without optimization, and for
 /// IA-32, as position-independent code (Debian's gcc-multilib).
-const VARIANTS: [(&str, &str); 3] = [
-    ("-O0", "-O0 -g -static"),
-    ("-m32", "-O2 -g -static -m32 -fpie -fno-omit-frame-pointer"),
-    ("-so", "-O2 -g"),
-];
+const VARIANTS: [(&str, &str); 2] =
+    [("-O0", "-O0 -g -static"), ("-m32", "-O2 -g -static -m32 -fpie -fno-omit-frame-pointer")];
+
+/// What the name of a program ends with that is linked with shared libraries, and the option that it is compiled without.
+const LINKED: (&str, &str) = ("-so", "-static");
 
 /// A compiled program.
 #[derive(Debug, Clone)]
@@ -90,10 +90,12 @@ pub struct Program {
 }
 
 impl Source {
-    /// Looks a program up by name; with `-O0` behind it that program without optimization, with `-m32` for IA-32.
+    /// Looks a program up by name; with `-O0` behind it that program without optimization, with `-m32` for IA-32, with `-so` linked
+    /// with shared libraries.
     pub fn named(name: &'static str) -> Result<Source> {
         let variant = |(ending, options)| Some((name.strip_suffix(ending)?, Some(options)));
-        let (held, options) = VARIANTS.into_iter().find_map(variant).unwrap_or((name, None));
+        let same = name.strip_suffix(LINKED.0).unwrap_or(name);
+        let (held, options) = VARIANTS.into_iter().find_map(variant).unwrap_or((same, None));
         let source = SOURCES.iter().find(|s| s.name == held).ok_or_else(|| Error::Unknown(name.into()))?;
         Ok(Source { name, options, ..*source })
     }
@@ -146,7 +148,8 @@ impl Source {
     }
 
     fn options(self, compiler: &Compiler) -> impl Iterator<Item = &'static str> {
-        self.options.unwrap_or_else(|| self.line(compiler.marker)).split_whitespace()
+        let all = self.options.unwrap_or_else(|| self.line(compiler.marker)).split_whitespace();
+        all.filter(move |&option| option != LINKED.1 || !self.name.ends_with(LINKED.0))
     }
 
     fn words(self, marker: &str) -> impl Iterator<Item = &'static str> {
