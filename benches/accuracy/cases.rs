@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use skidconv_simulator::compiled::{IA32, LINKED, UNOPTIMIZED};
-use skidconv_simulator::grid::{self, CASES, LANGUAGES, MISSING, OTHERS, PATIENT, QUICK, REAL};
+use skidconv_simulator::grid::{self, CASES, LANGUAGES, MISSING, OTHERS, PATIENT, QUICK, REAL, RETIRED};
 use skidconv_simulator::program::Source;
 use skidconv_simulator::trace::Trace;
 
@@ -108,6 +108,11 @@ fn made(mut wanted: Vec<&grid::Case>, set: &str) -> Result<Vec<Case>> {
         }
     }
     Ok(wanted.iter().map(|c| case(c.name)).collect())
+}
+
+/// The simulator's cases of several events that retire, or of others than instructions.
+pub fn retired() -> Result<Vec<Case>> {
+    made(RETIRED.iter().collect(), "retired")
 }
 
 /// The cases of a folder, by name.

@@ -97,7 +97,14 @@ fn scored(recording: &Path, truth: &Truth) -> Result<Scores> {
     let [function, block, instruction] = levels(truth, &samples(recording, "instructions")?.0);
     let at =
         |event: &str, truth: &Profile| Ok::<_, anyhow::Error>(distance(&samples(recording, event)?.0, truth));
+    let parts = ["branches", "mem_inst_retired.all_loads", "mem_inst_retired.all_stores"];
+    let parts: Vec<f64> = parts
+        .iter()
+        .zip(&truth.retired)
+        .filter_map(|(event, truth)| at(event, truth).transpose())
+        .collect::<Result<_>>()?;
     Ok(Scores {
+        retired: (!parts.is_empty()).then(|| parts.iter().sum::<f64>() / parts.len() as f64),
         function,
         block,
         instruction,

@@ -1,7 +1,7 @@
 //! How near each estimator comes to the truth, and what it costs.
 //!
 //!     cargo bench --bench accuracy -- [--quick] [--others] [--patient] [--real] [--languages] [--unoptimized] [--ia32] [--linked]
-//!         [--missing] [--write-readme] [--cost] [FOLDER…]
+//!         [--missing] [--retired] [--write-readme] [--cost] [FOLDER…]
 //!
 //! Cases are recordings whose truth is known: those of `testdata/cases`, those of the simulator's grid, which are made in
 //! `target/accuracy` where they are missing (that takes valgrind), and those of each FOLDER. Each goes through
@@ -60,6 +60,9 @@ struct Arguments {
     /// Also generated cases of misses in programs of all kinds; takes the libraries and rustc
     #[arg(long)]
     missing: bool,
+    /// Also generated cases of branches, loads and stores that retire
+    #[arg(long)]
+    retired: bool,
     /// Only cases with this in their name; may be repeated
     #[arg(long = "case", value_name = "PART")]
     cases: Vec<String>,
@@ -110,6 +113,9 @@ fn main() -> anyhow::Result<()> {
     }
     if arguments.missing {
         all.extend(cases::missing()?);
+    }
+    if arguments.retired {
+        all.extend(cases::retired()?);
     }
     for folder in &arguments.folders {
         all.extend(cases::within(folder, folder.display().to_string())?);

@@ -21,6 +21,8 @@ pub struct Scores {
     pub loads: Option<f64>,
     /// Of branch misses, by instruction.
     pub branches: Option<f64>,
+    /// Of branches, loads and stores that retired, by instruction, their mean.
+    pub retired: Option<f64>,
     /// Share of instructions whose executions lie in their 90 % interval.
     pub covered: Option<f64>,
     /// The same, each instruction weighted by its executions.
@@ -37,7 +39,7 @@ pub struct Scores {
 pub type Column = (&'static str, fn(&Scores) -> Option<f64>);
 
 /// All columns, in the order they are printed.
-pub const COLUMNS: [Column; 12] = [
+pub const COLUMNS: [Column; 13] = [
     ("func", |s| s.function),
     ("block", |s| s.block),
     ("instr", |s| s.instruction),
@@ -45,6 +47,7 @@ pub const COLUMNS: [Column; 12] = [
     ("cycles", |s| s.cycles),
     ("l1miss", |s| s.loads),
     ("brmiss", |s| s.branches),
+    ("retire", |s| s.retired),
     ("cover", |s| s.covered),
     ("cov.w", |s| s.covered_weighted),
     ("cov.f", |s| s.covered_functions),

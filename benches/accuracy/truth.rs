@@ -20,6 +20,8 @@ pub struct Truth {
     pub loads: Profile,
     /// Mispredicted branches.
     pub branches: Profile,
+    /// Branches, loads and stores that retired, where the table has them.
+    pub retired: [Profile; 3],
     /// How often control went from one instruction to another that is not simply the next.
     pub edges: BTreeMap<(u64, u64), f64>,
     /// The files of the recording: their paths, and by how much their addresses are above the binaries' own.
@@ -70,7 +72,8 @@ impl Truth {
             "I" => {
                 lengths.insert(address(1)?, field(2)?.parse()?);
                 let columns = [&mut self.executions, &mut self.heads, &mut self.loads, &mut self.branches];
-                for (column, n) in columns.into_iter().zip(3..) {
+                let columns = columns.into_iter().chain(&mut self.retired).zip(3..fields.len());
+                for (column, n) in columns {
                     if count(n)? > 0.0 {
                         column.insert(address(1)?, count(n)?);
                     }

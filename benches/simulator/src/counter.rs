@@ -10,6 +10,12 @@ pub enum Event {
     Cycles,
     /// Retired instructions.
     Instructions,
+    /// Retired instructions that may transfer control.
+    Branches,
+    /// Retired instructions that loaded.
+    Loads,
+    /// Retired instructions that stored.
+    Stores,
     /// First-level data cache misses of loads.
     LoadMisses,
     /// Mispredicted branches.
@@ -22,6 +28,9 @@ impl Event {
         match self {
             Event::Cycles => "cycles",
             Event::Instructions => "instructions",
+            Event::Branches => "branches",
+            Event::Loads => "mem_inst_retired.all_loads",
+            Event::Stores => "mem_inst_retired.all_stores",
             Event::LoadMisses => "L1-dcache-load-misses",
             Event::BranchMisses => "branch-misses",
         }
@@ -32,9 +41,17 @@ impl Event {
         match self {
             Event::Cycles => (0, 0),
             Event::Instructions => (0, 1),
+            Event::Branches => (0, 4),
+            Event::Loads => (4, 0x81d0),
+            Event::Stores => (4, 0x82d0),
             Event::LoadMisses => (3, 0x10000),
             Event::BranchMisses => (0, 5),
         }
+    }
+
+    /// Whether it happens when an instruction retires.
+    pub fn retires(self) -> bool {
+        matches!(self, Event::Instructions | Event::Branches | Event::Loads | Event::Stores)
     }
 }
 

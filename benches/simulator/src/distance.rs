@@ -48,6 +48,9 @@ fn of(event: Event, happened: &Happened) -> u64 {
         Event::Cycles => happened.head_cycles,
         Event::LoadMisses => happened.load_misses,
         Event::BranchMisses => happened.mispredicts,
+        Event::Branches => happened.branches,
+        Event::Loads => happened.loads,
+        Event::Stores => happened.stores,
     }
 }
 

@@ -47,13 +47,38 @@ pub struct With {
     pub frequency: bool,
     /// Precise cycles (not instructions).
     pub precise_cycles: bool,
+    /// What retires.
+    pub retired: Retired,
 }
 
-pub(crate) const PLAIN: With =
-    With { chains: false, misses: false, branches: 0, frequency: false, precise_cycles: false };
+/// Which events that retire a case records.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Retired {
+    /// Instructions.
+    #[default]
+    Instructions,
+    /// Instructions, branches, loads and stores.
+    All,
+    /// Branches, loads and stores.
+    Parts,
+    /// Branches.
+    Branches,
+}
+
+pub(crate) const PLAIN: With = With {
+    chains: false,
+    misses: false,
+    branches: 0,
+    frequency: false,
+    precise_cycles: false,
+    retired: Retired::Instructions,
+};
 pub(crate) const CHAINS: With = With { chains: true, ..PLAIN };
 pub(crate) const MISSES: With = With { misses: true, ..PLAIN };
 const FREQUENCY: With = With { frequency: true, ..PLAIN };
+const ALL: With = With { retired: Retired::All, ..PLAIN };
+const PARTS: With = With { retired: Retired::Parts, ..PLAIN };
+const BRANCHES: With = With { retired: Retired::Branches, ..PLAIN };
 
 pub(crate) const HUMP: Skid = Skid::TwoHump;
 pub(crate) const TAIL: Skid = Skid::Tail { base: 40, share: 0.15, exponent: 1.1 };
@@ -254,6 +279,27 @@ cases! {
     "virt-wide8-45-after8" "virt" Wide8 about(45), AfterLongHead(8), 20000, PLAIN;
 }
 
+cases! {
+    /// Cases of several events that retire, or of others than instructions. Nothing was chosen by them.
+    RETIRED:
+    "all-machine-wide4-20" "machine" Wide4 about(20), AfterHead, 20000, ALL;
+    "all-arcs-bursty-hump" "arcs" Bursty HUMP, AfterHead, 20000, ALL;
+    "all-interp-wide8-hump" "interp" Wide8 HUMP, AfterHead, 20000, ALL;
+    "all-trips-wide6-5" "trips" Wide6 about(5), AfterHead, 20000, ALL;
+    "all-enter-wide4-60" "enter" Wide4 about(60), OnHead, 20000, ALL;
+    "all-scan-wide8-60" "scan" Wide8 about(60), AfterHead, 20000, ALL;
+    "all-lex-wide4-45" "lex" Wide4 about(45), AfterHead, 20000, ALL;
+    "all-lua-wide4-20" "lua" Wide4 about(20), AfterHead, 20000, ALL;
+    "parts-tree-wide4-60" "tree" Wide4 about(60), AfterHead, 20000, PARTS;
+    "parts-hash-wide4-lognormal20" "hash" Wide4 lognormal(20.0), AfterHead, 20000, PARTS;
+    "parts-sorts-wide4-45" "sorts" Wide4 about(45), AfterHead, 20000, PARTS;
+    "parts-words-wide4-45" "words" Wide4 about(45), AfterHead, 20000, PARTS;
+    "branches-ratios-wide4-20" "ratios" Wide4 about(20), AfterHead, 20000, BRANCHES;
+    "branches-blend-wide6-hump" "blend" Wide6 HUMP, AfterHead, 20000, BRANCHES;
+    "branches-lz-wide8-20" "lz" Wide8 about(20), OnHead, 20000, BRANCHES;
+    "branches-zlib-wide4-60" "zlib" Wide4 about(60), AfterHead, 20000, BRANCHES;
+}
+
 /// The cases of `--quick`: one or two of each kind of core.
 pub const QUICK: &[&str] = &[
     "machine-wide4-20",
@@ -276,7 +322,7 @@ impl Case {
 
     /// Every case.
     fn all() -> impl Iterator<Item = &'static Case> {
-        let sets = [CASES, OTHERS, REAL, LANGUAGES, UNOPTIMIZED, IA32, LINKED, MISSING, PATIENT];
+        let sets = [CASES, OTHERS, REAL, LANGUAGES, UNOPTIMIZED, IA32, LINKED, MISSING, PATIENT, RETIRED];
         sets.into_iter().flatten()
     }
 
@@ -315,10 +361,17 @@ impl Case {
 
     fn counters(&self, dry: &Recording, passes: u64) -> Vec<Setup> {
         let total = |of: fn(&sampler::Happened) -> u64| passes * dry.truth.iter().map(of).sum::<u64>();
-        let mut wanted = vec![
-            (Event::Cycles, passes * dry.cycles, self.samples),
-            (Event::Instructions, total(|h| h.executions), self.samples),
-        ];
+        let mut wanted = vec![(Event::Cycles, passes * dry.cycles, self.samples)];
+        if matches!(self.with.retired, Retired::Instructions | Retired::All) {
+            wanted.push((Event::Instructions, total(|h| h.executions), self.samples));
+        }
+        if self.with.retired != Retired::Instructions {
+            wanted.push((Event::Branches, total(|h| h.branches), self.samples / 2));
+        }
+        if matches!(self.with.retired, Retired::All | Retired::Parts) {
+            wanted.push((Event::Loads, total(|h| h.loads), self.samples / 2));
+            wanted.push((Event::Stores, total(|h| h.stores), self.samples / 2));
+        }
         if self.with.misses {
             wanted.push((Event::LoadMisses, total(|h| h.load_misses), self.samples / 4));
             wanted.push((Event::BranchMisses, total(|h| h.mispredicts), self.samples / 4));

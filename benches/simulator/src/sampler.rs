@@ -8,9 +8,10 @@ use rand::rngs::Xoshiro256PlusPlus;
 
 use crate::core::{Core, Cycle, Executed, Timing};
 use crate::counter::{Counter, Event, Setup};
+use crate::inst::Flow;
 use crate::interrupt::Skid;
 use crate::stack::{BranchStack, CallStack, Taken};
-use crate::trace::{Step, Trace};
+use crate::trace::{InstIx, Step, Trace};
 
 /// How a recording is made.
 #[derive(Debug, Clone)]
@@ -49,6 +50,12 @@ pub struct Happened {
     pub load_misses: u64,
     /// Times it was mispredicted.
     pub mispredicts: u64,
+    /// Times it loaded.
+    pub loads: u64,
+    /// Times it stored.
+    pub stores: u64,
+    /// Times it ran, if it may transfer control.
+    pub branches: u64,
 }
 
 /// One sample.
@@ -128,28 +135,31 @@ impl<'a> Run<'a> {
     fn step(&mut self, step: Step<'_>, executed: Executed<'_>, timing: Timing) {
         let held = timing.retire - self.retired;
         let address = executed.inst.address;
-        self.happened(step, &timing, held);
+        self.happened(step.index, executed, &timing, held);
         self.count_while_held(address, &timing, held);
         self.deliver(address, &timing, held);
-        self.count_retired(address, &timing);
+        self.count_retired(executed, &timing);
         self.calls.follow(executed.inst, executed.next);
         self.branches.follow(executed.inst, executed.next, &timing);
         self.retired = timing.retire;
     }
 
-    fn happened(&mut self, step: Step<'_>, timing: &Timing, held: Cycle) {
-        let truth = &mut self.recording.truth[step.index.0 as usize];
+    fn happened(&mut self, index: InstIx, executed: Executed<'_>, timing: &Timing, held: Cycle) {
+        let truth = &mut self.recording.truth[index.0 as usize];
         truth.executions += 1;
         truth.head_cycles += held;
         truth.load_misses += u64::from(timing.miss.is_some());
         truth.mispredicts += u64::from(timing.mispredict.is_some());
+        truth.loads += u64::from(!executed.loads.is_empty());
+        truth.stores += u64::from(!executed.stores.is_empty());
+        truth.branches += u64::from(executed.inst.flow != Flow::Next);
     }
 
     /// Cycles pass while this instruction is the head, and misses happen before it retires: their interrupts can hit itself.
     fn count_while_held(&mut self, address: u64, timing: &Timing, held: Cycle) {
         for i in 0..self.counters.len() {
             let (n, last) = match self.counters[i].setup.event {
-                Event::Instructions => (0, None),
+                Event::Instructions | Event::Branches | Event::Loads | Event::Stores => (0, None),
                 Event::Cycles => (held, Some(timing.retire)),
                 Event::LoadMisses => (1, timing.miss),
                 Event::BranchMisses => (1, timing.mispredict),
@@ -160,10 +170,17 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn count_retired(&mut self, address: u64, timing: &Timing) {
+    fn count_retired(&mut self, executed: Executed<'_>, timing: &Timing) {
         for i in 0..self.counters.len() {
-            if self.counters[i].setup.event == Event::Instructions {
-                self.count(i, 1, timing.retire, address, timing);
+            let counts = match self.counters[i].setup.event {
+                Event::Instructions => true,
+                Event::Branches => executed.inst.flow != Flow::Next,
+                Event::Loads => !executed.loads.is_empty(),
+                Event::Stores => !executed.stores.is_empty(),
+                Event::Cycles | Event::LoadMisses | Event::BranchMisses => false,
+            };
+            if counts {
+                self.count(i, 1, timing.retire, executed.inst.address, timing);
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! M start end pgoff path                        S start end module name
-//! I addr length executions head-cycles l1-misses branch-misses
+//! I addr length executions head-cycles l1-misses branch-misses branches loads stores
 //! E from to count                               T instructions cycles mispredicts
 //! ```
 
@@ -32,9 +32,9 @@ fn write_all(out: &mut impl Write, trace: &Trace, plan: &Plan, recording: &Recor
     let mut lines: Vec<_> = trace.insts.iter().zip(&recording.truth).collect();
     lines.sort_by_key(|(inst, _)| inst.address);
     for (inst, h) in lines {
-        let Happened { executions, head_cycles, load_misses, mispredicts } = h;
-        let (at, length) = (inst.address, inst.length);
-        writeln!(out, "I\t{at:x}\t{length}\t{executions}\t{head_cycles}\t{load_misses}\t{mispredicts}")?;
+        let Happened { executions, head_cycles, load_misses, mispredicts, branches, loads, stores } = h;
+        write!(out, "I\t{:x}\t{}\t{executions}\t{head_cycles}", inst.address, inst.length)?;
+        writeln!(out, "\t{load_misses}\t{mispredicts}\t{branches}\t{loads}\t{stores}")?;
     }
     write_edges(out, trace, plan)?;
     let total = |of: fn(&Happened) -> u64| recording.truth.iter().map(of).sum::<u64>();

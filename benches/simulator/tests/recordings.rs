@@ -121,7 +121,15 @@ fn counted_by(tool: &str, program: &Program, label: &str) -> u64 {
 #[test]
 fn each_instruction_runs_as_often_as_control_reaches_it() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(trace) = trace("tree", "1", dir.path()) else { return };
+    for (name, args) in [("tree", "1"), ("lex-so", "1")] {
+        let Some(trace) = trace(name, args, dir.path()) else { return };
+        // Only the entry point is reached from nowhere.
+        assert!(astray(&trace) <= 2, "{name}: {}", astray(&trace));
+    }
+}
+
+/// How much executions and what reaches them differ.
+fn astray(trace: &Trace) -> u64 {
     let mut reached = vec![0u64; trace.insts.len()];
     let mut left = vec![false; trace.insts.len()];
     for (&(from, to), &n) in &trace.edges {
@@ -135,9 +143,41 @@ fn each_instruction_runs_as_often_as_control_reaches_it() {
             reached[next] += trace.executions[i];
         }
     }
-    // Only the entry point is reached from nowhere.
-    let astray: u64 = reached.iter().zip(&trace.executions).map(|(r, e)| r.abs_diff(*e)).sum();
-    assert!(astray <= 2, "{astray}");
+    reached.iter().zip(&trace.executions).map(|(r, e)| r.abs_diff(*e)).sum()
+}
+
+#[test]
+fn a_program_is_traced_with_its_loader_and_its_libraries() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(trace) = trace("lex-so", "1", dir.path()) else { return };
+    for name in ["lex-so", "ld-linux", "libc.so"] {
+        let module = trace.modules.iter().find(|m| m.name().starts_with(name)).unwrap();
+        let map = module.mapping().unwrap();
+        let ran = trace
+            .insts
+            .iter()
+            .zip(&trace.executions)
+            .filter(|(i, _)| (map.start..map.end).contains(&i.address));
+        assert!(ran.map(|(_, n)| n).sum::<u64>() > 10_000, "{name}");
+        assert!(
+            dir.path().join(&module.recorded_path[1..]).exists(),
+            "{name} is where the recording is looked up"
+        );
+    }
+    let case = Case { samples: 500, ..*Case::named("lex-so-wide4-45").unwrap() };
+    case.write(&trace, dir.path()).unwrap();
+    if !present("perf") {
+        return;
+    }
+    let run = Command::new("perf")
+        .args(["report", "-f", "--stdio", "--sort", "dso,sym", "--symfs"])
+        .arg(dir.path())
+        .arg("-i")
+        .arg(dir.path().join("lex-so-wide4-45.perf.data"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&run.stdout);
+    assert!(text.contains("libc.so.6") && text.contains("[.] expr") && !text.contains("[unknown]"), "{text}");
 }
 
 #[test]
