@@ -11,7 +11,7 @@ use skidconv::progress::Silent;
 
 use super::cases::Case;
 use super::coverage;
-use super::score::{Scores, distance, levels};
+use super::score::{PARTS, Scores, distance, levels, mean};
 use super::transfers::{Code, Edges, transfers};
 use super::truth::{Profile, Truth};
 
@@ -97,14 +97,10 @@ fn scored(recording: &Path, truth: &Truth) -> Result<Scores> {
     let [function, block, instruction] = levels(truth, &samples(recording, "instructions")?.0);
     let at =
         |event: &str, truth: &Profile| Ok::<_, anyhow::Error>(distance(&samples(recording, event)?.0, truth));
-    let parts = ["branches", "mem_inst_retired.all_loads", "mem_inst_retired.all_stores"];
-    let parts: Vec<f64> = parts
-        .iter()
-        .zip(&truth.retired)
-        .filter_map(|(event, truth)| at(event, truth).transpose())
-        .collect::<Result<_>>()?;
+    let parts = PARTS.iter().zip(&truth.retired).filter_map(|(event, truth)| at(event, truth).transpose());
+    let parts: Vec<f64> = parts.collect::<Result<_>>()?;
     Ok(Scores {
-        retired: (!parts.is_empty()).then(|| parts.iter().sum::<f64>() / parts.len() as f64),
+        retired: mean(parts.into_iter()),
         function,
         block,
         instruction,

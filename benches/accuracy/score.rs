@@ -79,9 +79,17 @@ pub fn levels(truth: &Truth, samples: &Profile) -> [Option<f64>; 3] {
     [at(&|a| truth.function(a)), at(&|a| truth.block(a)), at(&|a| a)]
 }
 
-/// What `n` independent exact samples would be off by: each tells of its function, its block and its instruction, and of a control
-/// transfer if it stands on one.
-pub fn noise(truth: &Truth, n: f64) -> Scores {
+/// Events of some instructions only, in the order of [`Truth::retired`].
+pub const PARTS: [&str; 3] = ["branches", "mem_inst_retired.all_loads", "mem_inst_retired.all_stores"];
+
+/// What `n` independent exact samples of instructions, and so many of each of [`PARTS`], would be off by: each tells of its function,
+/// its block and its instruction, and of a control transfer if it stands on one.
+pub fn noise(truth: &Truth, n: f64, parts: &[f64]) -> Scores {
+    let retired = parts.iter().zip(&truth.retired).filter(|(n, _)| **n > 0.0);
+    let retired = mean(retired.map(|(&n, truth)| scatter(truth.values(), n)));
+    if n == 0.0 {
+        return Scores { retired, ..Scores::default() };
+    }
     let total: f64 = truth.executions.values().sum();
     let at = |key: &dyn Fn(u64) -> u64| Some(scatter(grouped(&truth.executions, key).values(), n));
     let transfers: f64 = truth.edges.values().sum();
@@ -90,8 +98,15 @@ pub fn noise(truth: &Truth, n: f64) -> Scores {
         block: at(&|a| truth.block(a)),
         instruction: at(&|a| a),
         edge: (transfers > 0.0).then(|| scatter(truth.edges.values(), n * transfers / total)),
+        retired,
         ..Scores::default()
     }
+}
+
+/// The mean; `None` of nothing.
+pub fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, n) = values.fold((0.0, 0.0), |(sum, n), value| (sum + value, n + 1.0));
+    (n > 0.0).then(|| sum / n)
 }
 
 /// Expected distance of `n` independent samples from what they are drawn from: ½ Σ √(2 t (1 − t) / πn), and where less than one sample

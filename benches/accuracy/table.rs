@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::cases::Case;
 use super::estimator::{ALL, Estimator, samples};
-use super::score::{COLUMNS, Scores, noise};
+use super::score::{COLUMNS, PARTS, Scores, noise};
 use super::truth::Truth;
 
 /// The row of exact samples beside the estimators.
@@ -40,8 +40,9 @@ impl Table {
 
     /// Adds what exact samples would be off by.
     pub fn noise(&mut self, case: &Case, truth: &Truth) -> Result<()> {
-        let (_, count) = samples(&case.recording(), "instructions")?;
-        self.add(case, NOISE, noise(truth, count as f64));
+        let count = |event| Ok::<_, anyhow::Error>(samples(&case.recording(), event)?.1 as f64);
+        let parts = PARTS.map(count).into_iter().collect::<Result<Vec<f64>>>()?;
+        self.add(case, NOISE, noise(truth, count("instructions")?, &parts));
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::classes::Classes;
 use super::components::Components;
-use super::folded::Folded;
+use super::folded::{Counts, Folded};
 use super::fusion;
 use super::hold::{Reporting, TimeSamples};
 use super::likelihood::{Model, Observation};
@@ -71,6 +71,25 @@ fn repeated(program: &Program) -> BTreeSet<FunctionIx> {
     again.into_iter().chain(below).collect()
 }
 
+/// What a block counts where it has none of what sets the scale, for each instruction: samples there have slipped to it, but a
+/// region without any has to have some scale.
+const NEXT_TO_NONE: f64 = 1e-3;
+
+impl Region {
+    /// Lets blocks count the first of the events that retire. Where exact samples tell how often code ran, these are of instructions.
+    fn count(&mut self, retired: &[Folded]) {
+        let counts = retired[0].counts;
+        if counts == Counts::Instructions || retired.iter().any(|event| event.exact) {
+            return;
+        }
+        for block in &mut self.blocks {
+            let nodes = &self.nodes[block.nodes.clone()];
+            let counted = nodes.iter().filter(|node| counts.includes(node)).count();
+            block.events = counted as f64 + NEXT_TO_NONE * nodes.len() as f64;
+        }
+    }
+}
+
 /// The model of `functions`, of the blocks that `keep` wants. What ends the process, or throws, is not expected to run if it has
 /// no samples: branches that may lead there go the other way.
 pub fn model(
@@ -91,6 +110,7 @@ pub fn model(
     let kept = |f: FunctionIx, b: usize| keep(f, b) && runs(f, b);
     let mut region = Region::fed(program, classes, functions, &kept, &fed);
     region.away = away(program, functions, &region, &retired[0]);
+    region.count(retired);
     let samples = observation(&region, &retired[0]).of_blocks(&region);
     region.share_logits(&samples);
     let seen = time.unwrap_or(&retired[0]);
@@ -149,7 +169,6 @@ mod tests {
     use super::*;
     use crate::code::testing::{Bytes, NoStubs};
     use crate::code::{Told, explore};
-    use crate::skid::folded::Counts;
 
     /// Two loops that call the same function; samples in both of them, or in the first alone.
     fn model_of(sampled: &[FunctionIx]) -> Model {
@@ -199,6 +218,31 @@ mod tests {
     fn program(code: Vec<u8>) -> Program {
         let range = 0..code.len() as u64;
         Program::link(vec![(0, explore(&Bytes(0, code), range, &[]))], &NoStubs, &Told::default())
+    }
+
+    #[test]
+    fn executions_sum_to_what_the_first_event_counts() {
+        // 0: je 4; 2: nop; 3: nop; 4: dec %edi; 6: jne 0; 8: ret
+        let program = program(vec![0x74, 0x02, 0x90, 0x90, 0xff, 0xcf, 0x75, 0xf8, 0xc3]);
+        let sums = |counts: Counts| {
+            let weight = (0..6).map(|inst| ((0, inst), 100.0)).collect();
+            let event = Folded { weight, period: 1.0, counts, exact: false };
+            let (classes, reporting) = (Classes::of(&program), Reporting::default());
+            let model = model(&program, &classes, &[0], &[event], None, reporting, &|_, _| true);
+            let rates = model.rates(&vec![0.0; model.region.freedom()]).expect("a flow");
+            [Counts::Instructions, Counts::Transfers].map(|counts| {
+                let nodes = model.region.nodes.iter().filter(|n| counts.includes(n));
+                nodes.map(|n| rates.blocks[n.block]).sum::<f64>()
+            })
+        };
+        assert!((sums(Counts::Instructions)[0] - 600.0).abs() < 1e-6);
+        assert!(
+            (sums(Counts::Transfers)[1] - 600.0).abs() < 2.0,
+            "not the instructions: {:?}",
+            sums(Counts::Transfers)
+        );
+        // nothing here loads, and yet there is a flow
+        assert!(sums(Counts::Loads).iter().all(|sum| sum.is_finite()));
     }
 
     #[test]

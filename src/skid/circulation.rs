@@ -35,7 +35,7 @@ pub(super) struct Flow {
 pub struct Rates {
     /// Probability of each arm.
     pub arms: Vec<f64>,
-    /// Executions of each block, in samples' worth: sums to the number of instruction samples over the region's nodes.
+    /// Executions of each block: with [`Block::events`](super::region::Block::events) each they sum to the events in the region.
     pub blocks: Vec<f64>,
     /// Probability of each step of the walk; a node's steps sum to at most 1.
     pub steps: Vec<f64>,
@@ -67,16 +67,16 @@ impl Circulation {
         region.freedom() + region.roots.len().saturating_sub(1)
     }
 
-    /// Executions and walk for parameters `z`, scaled so that instructions executed sum to `total`. `None` where the
+    /// Executions and walk for parameters `z`, scaled so that events sum to `total`. `None` where the
     /// parameters admit none (a recursion that grows without bound).
     pub fn rates(&self, region: &Region, z: &Logits, total: f64) -> Option<Rates> {
         self.flow(region, z).rates(region, total)
     }
 
-    /// The flow at `z`, scaled to `total` instructions, and how often each root then runs.
+    /// The flow at `z`, scaled to `total` events, and how often each root then runs.
     fn fed_by_roots(&self, region: &Region, z: &Logits, total: f64) -> Option<(Rates, Vec<f64>)> {
         let flow = self.flow(region, z);
-        let scale = total / instructions(region, &flow.blocks);
+        let scale = total / events(region, &flow.blocks);
         let roots = (0..region.roots.len()).map(|root| scale * root_rate(region, z, root)).collect();
         Some((flow.rates(region, total)?, roots))
     }
@@ -99,7 +99,7 @@ impl Circulation {
             let (mut seen, mut expected) = (0.5, 0.0);
             for (b, block) in region.blocks.iter().enumerate().filter(|&(b, _)| blocks[b] > 1e-9) {
                 seen += samples[b];
-                expected += blocks[b] * block.nodes.len() as f64;
+                expected += blocks[b] * block.events;
             }
             seen / expected.max(1e-9)
         };
@@ -112,16 +112,16 @@ impl Circulation {
 }
 
 impl Flow {
-    /// Executions and walk, scaled to `total` instructions.
+    /// Executions and walk, scaled to `total` events.
     fn rates(self, region: &Region, total: f64) -> Option<Rates> {
         let blocks = scaled(region, self.blocks, total)?;
         Some(Rates { steps: steps(region, &self.arms, &blocks), arms: self.arms, blocks })
     }
 }
 
-/// Executions scaled so that instructions executed sum to `total`; `None` where they are none.
+/// Executions scaled so that events sum to `total`; `None` where they are none.
 pub(super) fn scaled(region: &Region, mut blocks: Vec<f64>, total: f64) -> Option<Vec<f64>> {
-    let sum = instructions(region, &blocks);
+    let sum = events(region, &blocks);
     if !(sum.is_finite() && sum > 0.0) || blocks.iter().any(|&e| e < -1e-9 * sum) {
         return None;
     }
@@ -129,9 +129,9 @@ pub(super) fn scaled(region: &Region, mut blocks: Vec<f64>, total: f64) -> Optio
     Some(blocks)
 }
 
-/// Instructions executed where blocks run so often.
-fn instructions(region: &Region, blocks: &[f64]) -> f64 {
-    region.blocks.iter().zip(blocks).map(|(b, e)| b.nodes.len() as f64 * e.max(0.0)).sum()
+/// Events where blocks run so often.
+fn events(region: &Region, blocks: &[f64]) -> f64 {
+    region.blocks.iter().zip(blocks).map(|(b, e)| b.events * e.max(0.0)).sum()
 }
 
 /// Arm probabilities: softmax over each decision, 1 for arms without an alternative.

@@ -144,13 +144,13 @@ impl Nests {
     /// For each loop, how many standard deviations its executions, at one sample per `period`, are off its samples; then the same of
     /// the region. How many samples the region would have is what fits its loops best, within what calls may have carried away.
     pub fn residuals(&self, region: &Region, rates: &Rates, period: f64) -> Vec<f64> {
-        let executed = |(b, block): (usize, &Block)| (b, rates.blocks[b] * block.nodes.len() as f64 / period);
+        let executed = |(b, block): (usize, &Block)| (b, rates.blocks[b] * block.events / period);
         let expected = self.within(region.blocks.iter().enumerate().map(executed));
         let (displaced, away) = self.displaced(region, rates, period);
         let spread =
             |(seen, displaced): (&f64, &f64)| (DISPERSION * (seen + 1.0) + displaced * displaced).sqrt();
         let spread: Vec<f64> = self.seen.iter().zip(&displaced).map(spread).collect();
-        let total: f64 = rates.blocks.iter().zip(&region.blocks).map(|(e, b)| e * b.nodes.len() as f64).sum();
+        let total: f64 = rates.blocks.iter().zip(&region.blocks).map(|(e, b)| e * b.events).sum();
         let off = away * period / total.max(f64::MIN_POSITIVE);
         let scale = self.scale(&expected, &spread, off);
         let loops = self.seen.iter().zip(&expected).zip(&spread);

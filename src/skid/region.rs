@@ -58,6 +58,8 @@ pub struct Block {
     pub nodes: Range<usize>,
     /// Its function in the program.
     pub function: FunctionIx,
+    /// Events that it counts each time it runs, of those that the scale of executions is of: its instructions, or its branches.
+    pub events: f64,
 }
 
 /// A way control may go on.

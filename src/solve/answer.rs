@@ -131,7 +131,7 @@ fn interval(model: &Model, rates: &Rates, draws: &[Rates]) -> (Vec<f64>, Vec<f64
             return (own, own);
         }
         let mut drawn: Vec<f64> = draws.iter().map(|d| d.blocks[b]).collect();
-        let sample = model.events[0].period / model.region.blocks[b].nodes.len() as f64;
+        let sample = model.events[0].period / model.region.blocks[b].events;
         let (low, high) = credible(own, &mut drawn, sample);
         (if low >= sample { low } else { 0.0 }, high)
     };

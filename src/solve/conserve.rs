@@ -221,7 +221,7 @@ impl Conservation<'_> {
         let settled = |samples: f64| 2.0 * ((samples + 0.375) / self.dispersion).sqrt();
         let mut residuals = Vec::with_capacity(region.blocks.len() + z.len());
         for (b, block) in region.blocks.iter().enumerate() {
-            residuals.push(settled(rates.blocks[b] * block.nodes.len() as f64) - settled(self.blocks[b]));
+            residuals.push(settled(rates.blocks[b] * block.events) - settled(self.blocks[b]));
         }
         residuals.extend(self.nests.residuals(region, &rates, 1.0));
         residuals.extend(self.model.ties(&rates, 1.0));

@@ -35,7 +35,7 @@ pub fn around(group: &Group, gaussian: &Gaussian, z: &[f64], scatter: f64, seed:
     let Some(centre) = group.model.rates(z) else { return draws };
     for ((b, block), runs) in group.model.region.blocks.iter().enumerate().zip(&centre.blocks) {
         let median = quantile(&mut draws.iter().map(|d| d.blocks[b]).collect::<Vec<_>>(), 0.5);
-        let most = group.model.total() / block.nodes.len() as f64;
+        let most = group.model.total() / block.events;
         if median > 0.0 {
             draws.iter_mut().for_each(|d| d.blocks[b] = (d.blocks[b] / median * runs).min(most));
         }

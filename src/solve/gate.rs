@@ -48,7 +48,7 @@ fn distance(model: &Model, rates: &Rates) -> f64 {
     let scale = event.total() / model.total().max(f64::MIN_POSITIVE);
     let runs = model.region.blocks.iter().zip(&rates.blocks);
     let off = |((block, runs), seen): ((&Block, &f64), f64)| {
-        let expected = runs * block.nodes.len() as f64 * scale;
+        let expected = runs * block.events * scale;
         2.0 * ((expected + 0.375).sqrt() - (seen + 0.375).sqrt())
     };
     value(&runs.zip(event.of_blocks(&model.region)).map(off).collect::<Vec<f64>>())

@@ -174,10 +174,9 @@ impl Sought {
     }
 }
 
-/// Total variation distance of instructions executed.
+/// Total variation distance of events.
 fn changed(model: &Model, from: &Rates, to: &Rates) -> f64 {
-    let moved =
-        |(b, block): (usize, &Block)| (from.blocks[b] - to.blocks[b]).abs() * block.nodes.len() as f64;
+    let moved = |(b, block): (usize, &Block)| (from.blocks[b] - to.blocks[b]).abs() * block.events;
     let sum: f64 = model.region.blocks.iter().enumerate().map(moved).sum();
     0.5 * sum / model.total().max(f64::MIN_POSITIVE)
 }

@@ -218,7 +218,7 @@ fn diagnose(group: &Group, chains: &[Chain]) -> (f64, f64) {
         let series: Vec<Vec<f64>> =
             chains.iter().map(|c| c.blocks.iter().map(|e| e[b].max(1e-300).ln()).collect()).collect();
         let typical = chains.iter().flat_map(|c| c.blocks.last()).map(|e| e[b]).fold(0.0, f64::max);
-        if typical * block.nodes.len() as f64 > 0.01 * total {
+        if typical * block.events > 0.01 * total {
             r_hat = r_hat.max(split_r_hat(&series));
             ess = ess.min(effective_size(&series));
         }

@@ -195,7 +195,7 @@ impl<'a> Workshop<'a> {
         let cfg = &self.program.functions[f].1.cfg;
         for (b, block) in region.blocks.iter().enumerate() {
             let raw: f64 = model.events[0].weight[block.nodes.clone()].iter().sum();
-            let flow = rates.as_ref().map_or(0.0, |r| r.blocks[b] * block.nodes.len() as f64);
+            let flow = rates.as_ref().map_or(0.0, |r| r.blocks[b] * block.events);
             let weight = if flow > least { raw.max(flow) } else { raw };
             alone.weight.insert((f, cfg.block_of(region.nodes[block.nodes.start].inst)), weight);
         }

@@ -77,7 +77,8 @@ impl Region {
                 loaded = if node.loads { loaded | writes } else { loaded & !writes };
                 self.nodes.push(node);
             }
-            self.blocks.push(Block { nodes: first..self.nodes.len(), function: f });
+            let nodes = first..self.nodes.len();
+            self.blocks.push(Block { events: nodes.len() as f64, nodes, function: f });
         }
     }
 

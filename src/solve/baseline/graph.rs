@@ -98,7 +98,7 @@ impl<'a> Functions<'a> {
                 taken[arm] = (counts.blocks[block] - kept).max(0.0) / others;
             }
         }
-        let sum: f64 = region.blocks.iter().zip(&blocks).map(|(b, e)| b.nodes.len() as f64 * e).sum();
+        let sum: f64 = region.blocks.iter().zip(&blocks).map(|(b, e)| b.events * e).sum();
         let scale = self.model.total() / sum;
         if !(scale.is_finite() && scale > 0.0) {
             return None;
@@ -138,7 +138,7 @@ impl Part {
         let samples: Vec<f64> = model.events[0].samples().collect();
         let count = |b: usize| {
             let nodes = region.blocks[b].nodes.clone();
-            samples[nodes.clone()].iter().sum::<f64>() / nodes.len() as f64
+            samples[nodes].iter().sum::<f64>() / region.blocks[b].events
         };
         let mut graph = Graph { counts: blocks.clone().map(count).collect(), ..Graph::default() };
         let (mut arms, mut ways_out) = (Vec::new(), Vec::new());
