@@ -16,6 +16,9 @@ use super::state::{Form, Location, State, Unknown};
 
 /// Numbers that are looked at for one call, at most: where something is found it takes 60.
 const MOST_STEPS: usize = 400;
+/// Numbers that are found to look at, at most: where an interpreter's operations meet each is hundreds of others. CPython by 1,397 samples
+/// takes 9 s instead of 144.
+const MOST_SOUGHT: usize = 1000;
 /// Calls of a function, beyond which what they pass tells nothing.
 const MOST_CALLS: usize = 64;
 /// Pointers that are followed one behind the other.
@@ -110,7 +113,8 @@ impl<'a> Search<'a> {
         if let Some(first) = sought.path.first_mut() {
             *first = first.wrapping_add(std::mem::take(&mut sought.form.constant));
         }
-        if sought.path.len() <= MOST_POINTERS && self.seen.insert(sought.clone()) {
+        let few = self.seen.len() < MOST_SOUGHT && sought.path.len() <= MOST_POINTERS;
+        if few && self.seen.insert(sought.clone()) {
             self.work.push(sought);
         }
     }
