@@ -109,6 +109,8 @@ pub enum Class {
     Occurrence,
     /// Page faults, tracepoints, breakpoints: raised by the instruction itself.
     Synchronous,
+    /// Read at the samples of its group's leader, with which its own move.
+    Led,
     /// Not known, so nothing is assumed.
     #[default]
     Unknown,

@@ -46,7 +46,7 @@ fn wants_color() -> bool {
 /// Writes `text` to the standard output, or else the standard error.
 pub fn say(on_stdout: bool, text: &str) -> io::Result<()> {
     match on_stdout {
-        true => io::stdout().write_all(text.as_bytes()),
+        true => io::stdout().write_all(text.as_bytes()).map_err(of_stdout),
         false => io::stderr().write_all(text.as_bytes()),
     }
 }
@@ -75,8 +75,13 @@ pub fn tell_of_pipe(recording: Option<&Path>) -> io::Result<()> {
 pub fn page(text: &str, show: Show) -> io::Result<()> {
     match pager().filter(|_| !show.no_pager && io::stdout().is_terminal()) {
         Some(pager) => through(&pager, text),
-        None => io::stdout().write_all(text.as_bytes()),
+        None => io::stdout().write_all(text.as_bytes()).map_err(of_stdout),
     }
+}
+
+/// Says where writing failed.
+fn of_stdout(error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("standard output: {error}"))
 }
 
 /// `None` where the user wants none.

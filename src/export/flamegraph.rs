@@ -17,7 +17,7 @@ pub struct Flamegraph {
 }
 
 impl Flamegraph {
-    /// Of `event`; `None` for that of the first sample.
+    /// Of `event`; `None` for the first with samples.
     pub fn new(event: Option<AttrIx>) -> Flamegraph {
         Flamegraph { folded: Folded::new(event) }
     }
@@ -42,6 +42,7 @@ impl Exporter for Flamegraph {
 /// Makes a flame graph of what correction changed in one event.
 pub struct FlamegraphDiff {
     wanted: Option<AttrIx>,
+    /// In the recording's order.
     events: Vec<Compared>,
 }
 
@@ -63,8 +64,9 @@ impl FlamegraphDiff {
         let known = self.events.iter().position(|of| of.event == event);
         let ix = known.unwrap_or_else(|| {
             let folded = || Folded::new(Some(event));
-            self.events.push(Compared { event, before: folded(), after: folded(), moved: false });
-            self.events.len() - 1
+            let ix = self.events.partition_point(|of| of.event < event);
+            self.events.insert(ix, Compared { event, before: folded(), after: folded(), moved: false });
+            ix
         });
         &mut self.events[ix]
     }

@@ -1,6 +1,6 @@
 //! Folded stacks: `comm;root;…;leaf weight`, one line per distinct stack, sorted.
 //!
-//! The lines are those of `perf script | stackcollapse-perf.pl` (or inferno): one event, the first that has a sample unless
+//! The lines are those of `perf script | stackcollapse-perf.pl` (or inferno): one event, the recording's first that has a sample unless
 //! another is asked for, because a sum over different events means nothing; blanks in the thread's name become `_`, `;` in
 //! a name becomes `:`, argument lists are cut, and a frame without a symbol is its binary's name in brackets. A frame is the
 //! function that the code stands in; functions inlined there are pprof's to show.
@@ -16,11 +16,12 @@ use std::io::Write;
 pub struct Folded {
     event: Option<AttrIx>,
     stacks: Stacks,
-    weights: HashMap<(String, Option<StackId>), u64>,
+    /// Of each event: which is the first that has samples is known at the end.
+    weights: BTreeMap<AttrIx, HashMap<(String, Option<StackId>), u64>>,
 }
 
 impl Folded {
-    /// Of `event`; `None` for that of the first sample.
+    /// Of `event`; `None` for the first with samples.
     pub fn new(event: Option<AttrIx>) -> Folded {
         Folded { event, ..Folded::default() }
     }
@@ -32,11 +33,12 @@ impl Exporter for Folded {
     }
 
     fn sample(&mut self, sample: &CorrectedSample<'_>) {
-        if *self.event.get_or_insert(sample.attr) != sample.attr {
+        if self.event.is_some_and(|event| event != sample.attr) {
             return;
         }
         let stack = self.stacks.of(sample);
-        let weight = self.weights.entry((sample.comm(), stack)).or_default();
+        let weights = self.weights.entry(sample.attr).or_default();
+        let weight = weights.entry((sample.comm(), stack)).or_default();
         *weight = weight.saturating_add(sample.weight);
     }
 
@@ -66,7 +68,7 @@ impl Folded {
             Leaf::Line => self.stacks.nodes().map(|(_, frame)| line(frame, context)).collect(),
         };
         let mut lines = BTreeMap::<String, u64>::new();
-        for ((comm, stack), weight) in &self.weights {
+        for ((comm, stack), weight) in self.weights.first_key_value().into_iter().flat_map(|(_, of)| of) {
             let place = stack.and_then(|id| places.get(id.index()));
             let callers = self.stacks.ids(*stack).map(|id| functions[id.index()].as_str());
             let mut names: Vec<_> = place.map(String::as_str).into_iter().chain(callers).collect();
@@ -81,7 +83,7 @@ impl Folded {
 
     /// The name of the event that is folded; empty without samples.
     pub(super) fn event_name(&self, context: &Context<'_>) -> String {
-        self.event.map_or_else(String::new, |event| plain(&context.event_name(event)))
+        self.weights.keys().next().map_or_else(String::new, |event| plain(&context.event_name(*event)))
     }
 }
 
@@ -161,8 +163,8 @@ mod tests {
     fn only_one_event_is_folded() {
         let stack = [leaf(PROG, 0x1000)];
         let samples = [sample(1, 3, &stack), sample(0, 5, &stack)];
-        assert_eq!(fold(None, &samples), "my_prog;main 3\n");
-        assert_eq!(fold(Some(AttrIx(0)), &samples), "my_prog;main 5\n");
+        assert_eq!(fold(None, &samples), "my_prog;main 5\n", "the recording's first, whichever comes first");
+        assert_eq!(fold(Some(AttrIx(1)), &samples), "my_prog;main 3\n");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! In: `kallsyms` of the recorded kernel (the user's, the running one's, perf's copy) or its `vmlinux`, files of its modules;
 //! `/tmp/perf-PID.map`, `jit-PID.dump`. Out: names for run-time addresses. A list is used only if it belongs to what was recorded: the kernel's by
-//! its build-id or the user's word, a process's by its owner.
+//! its build-id, by where it lies or the user's word, a process's by its owner.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
@@ -20,6 +20,8 @@ use super::symtab::{Binding, Symbol, Table, name_rank, symbols};
 /// No list that is read may be longer: 256 MiB.
 const LONGEST: u64 = 1 << 28;
 const PAGE: u64 = 4096;
+/// Where a kernel of x86-64 lies unless it is put elsewhere (`nokaslr`).
+const USUAL: u64 = 0xffff_ffff_8100_0000;
 
 /// A symbol of the kernel and where it was when recorded: lists of another boot have all addresses moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,14 +73,18 @@ pub fn lists_kernel(file: &Path) -> bool {
 
 impl Listing {
     /// The symbols of the recorded kernel, if they are listed anywhere: where the user says, as of this machine if it runs
-    /// that kernel, in perf's caches, in the kernel's own image.
+    /// that kernel, in perf's caches, in the kernel's own image. A recording that knows no build-ids is taken for one of this
+    /// machine unless `--symfs` is given, and its kernel for the one that runs if that lies where it lay: elsewhere after each boot.
     pub fn of_kernel(
         search: &SearchPath,
         build_id: Option<&[u8]>,
         anchor: Option<&Anchor>,
     ) -> Option<Listing> {
         search.kallsyms.as_ref().and_then(|file| Listing::of_file(file, anchor)).or_else(|| {
-            let build_id = build_id?;
+            let Some(build_id) = build_id else {
+                let here = anchor.filter(|_| search.symfs.is_empty())?;
+                return Listing::where_it_lies(open(Path::new("/proc/kallsyms"))?, here);
+            };
             let id = hex(build_id);
             let cached = |cache: &PathBuf| {
                 Some(cache.join(".build-id").join(id.get(..2)?).join(&id[2..]).join("kallsyms"))
@@ -88,6 +94,14 @@ impl Listing {
             let listed = files.find_map(|file| Listing::kallsyms(open(&file)?, anchor));
             listed.or_else(|| Listing::vmlinux(&search.kernel(build_id)?, anchor))
         })
+    }
+
+    /// A kernel's symbols if it lies where the `anchor` says, which is not where each lies that is not put elsewhere.
+    fn where_it_lies(text: impl BufRead, anchor: &Anchor) -> Option<Listing> {
+        let lines = kallsyms_lines(text);
+        let there = |line: &Line| line.name == anchor.symbol && line.address == anchor.address;
+        let lies = anchor.address != USUAL && lines.iter().any(there);
+        Listing::of_kallsyms(lines, 0).filter(|_| lies)
     }
 
     /// Those that a file lists, or that it has if it is a kernel's image.
@@ -185,8 +199,7 @@ impl Listing {
 
     /// `address type name [module]`; `None` if the anchor is not in it or addresses are hidden.
     fn kallsyms(text: impl BufRead, anchor: Option<&Anchor>) -> Option<Listing> {
-        let mut lines: Vec<Line> =
-            text.lines().map_while(Result::ok).filter_map(|line| kallsyms_line(&line)).collect();
+        let lines = kallsyms_lines(text);
         let moved = match anchor {
             Some(anchor) => {
                 let listed = lines.iter().find(|line| line.name == anchor.symbol)?.address;
@@ -194,6 +207,11 @@ impl Listing {
             }
             None => 0,
         };
+        Listing::of_kallsyms(lines, moved)
+    }
+
+    /// `None` of nothing but hidden addresses.
+    fn of_kallsyms(mut lines: Vec<Line>, moved: u64) -> Option<Listing> {
         if lines.iter().all(|line| line.address == 0) {
             return None;
         }
@@ -230,6 +248,10 @@ impl Listing {
         let (range, name) = &self.symbols[ix];
         range.contains(&address).then_some((range, name))
     }
+}
+
+fn kallsyms_lines(text: impl BufRead) -> Vec<Line> {
+    text.lines().map_while(Result::ok).filter_map(|line| kallsyms_line(&line)).collect()
 }
 
 fn kallsyms_line(line: &str) -> Option<Line> {
@@ -305,6 +327,16 @@ ffffffffc0000050 t other\t[xfs]
         assert_eq!(name(0xffff_ffff_8100_0000), None);
         let absent = Anchor { symbol: "_absent".into(), address: 0 };
         assert!(Listing::kallsyms(KALLSYMS.as_bytes(), Some(&absent)).is_none());
+    }
+
+    #[test]
+    fn a_kernel_is_the_one_that_runs_where_it_lies_where_that_does() {
+        let moved = KALLSYMS.replace("ffffffff81", "ffffffff9a");
+        let anchor = |address| Anchor { symbol: "_text".into(), address };
+        let lies = |text: &str, address| Listing::where_it_lies(text.as_bytes(), &anchor(address)).is_some();
+        assert!(lies(&moved, 0xffff_ffff_9a00_0000));
+        assert!(!lies(&moved, 0xffff_ffff_9b00_0000), "another boot");
+        assert!(!lies(KALLSYMS, USUAL), "any kernel lies there");
     }
 
     #[test]

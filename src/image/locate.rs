@@ -9,7 +9,7 @@
 //! build-id for a binary, as with `perf record -B`, through a pipe, or of a recorder that was killed. Then the path alone has
 //! to do where the user pointed with `--symfs`; and where no `--symfs` is given, so that the recording is taken for one of
 //! this machine, the recorded path itself is looked at, as perf does: its code is read like any other ELF file's, and nothing
-//! of it leaves the program but names and addresses.
+//! of it leaves the program but names and addresses. A file there that was changed after the recording had ended is another.
 
 use std::ffi::OsStr;
 use std::fmt::Write;
@@ -38,6 +38,8 @@ pub struct SearchPath {
     pub kallsyms: Option<PathBuf>,
     /// Servers to ask for what is not here.
     pub debuginfod: Option<Debuginfod>,
+    /// When the recording ended, in seconds and nanoseconds since 1970, if that is known.
+    pub ended: Option<(i64, i64)>,
 }
 
 impl SearchPath {
@@ -80,6 +82,12 @@ pub enum Missing {
         file: PathBuf,
         /// What is wrong with it.
         error: ElfError,
+    },
+    /// A file is there, which no build-id tells to be the recorded one, and was changed since.
+    #[error("{} was changed after the recording, which does not know its build", file.display())]
+    Changed {
+        /// The candidate.
+        file: PathBuf,
     },
     /// Several files were at the path, and no build-id tells which of them this is.
     #[error("{path} stands for {files} files in the recording, and {}", if *known { "this is not the one that is known" } else { "which of them is known does not show" })]
@@ -125,6 +133,9 @@ impl Missing {
                 "nothing, unless the recorded file was another: then name a folder that has it with --symfs"
             }
             Missing::Unusable { .. } => "name a folder that has a good copy with --symfs",
+            Missing::Changed { .. } => {
+                "record again, without -B; if it is the recorded file all the same, use it with --symfs /"
+            }
             Missing::OneOfSeveral { .. } => {
                 "record with `perf record --buildid-mmap`, which tells which build each process has mapped"
             }
@@ -137,6 +148,7 @@ impl Missing {
         match (self, build_id) {
             (Missing::NoPath { .. }, _) => "nothing: no file has its code".into(),
             (Missing::OneOfSeveral { .. }, _) => "record again with perf record --buildid-mmap".into(),
+            (Missing::Changed { .. }, _) => self.advice().into(),
             (Missing::Unusable { file, error: ElfError::Denied }, _) => {
                 format!("chmod a+r {}", file.display())
             }
@@ -154,7 +166,7 @@ impl Missing {
             Missing::NotFound { .. } | Missing::NoPath { .. } => 0,
             Missing::Deleted { .. } => 1,
             Missing::Unusable { .. } => 2,
-            Missing::BuildIdMismatch { .. } | Missing::OneOfSeveral { .. } => 3,
+            Missing::BuildIdMismatch { .. } | Missing::OneOfSeveral { .. } | Missing::Changed { .. } => 3,
         }
     }
 }
@@ -169,7 +181,7 @@ impl SearchPath {
             _ => Missing::NotFound { path },
         };
         for file in self.candidates(name, build_id) {
-            match open_verified(&file, build_id) {
+            match open_verified(&file, build_id).and_then(|elf| self.unchanged(elf, build_id)) {
                 Ok(elf) => return Ok(elf),
                 Err(Some(why)) if why.weight() > reason.weight() => reason = why,
                 Err(_) => {}
@@ -177,6 +189,15 @@ impl SearchPath {
         }
         let fetched = build_id.and_then(|id| self.debuginfod.as_ref()?.fetch(id, Artifact::Executable));
         fetched.and_then(|file| open_verified(&file, build_id).ok()).ok_or(reason)
+    }
+
+    /// A file that nothing but its path speaks for, unless it was changed since; what the user points to is taken as it is.
+    fn unchanged(&self, elf: Elf, build_id: Option<&[u8]>) -> Result<Elf, Option<Missing>> {
+        let changed = elf.modified().zip(self.ended).is_some_and(|(changed, ended)| changed > ended);
+        match changed && build_id.is_none() && self.symfs.is_empty() {
+            true => Err(Some(Missing::Changed { file: elf.path().to_owned() })),
+            false => Ok(elf),
+        }
     }
 
     /// Build-id caches, those of other machines first.

@@ -17,7 +17,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A directory without the file that a recording in directory format begins with.
-    #[error("{}: no recording (a folder without a file called data)", path.display())]
+    #[error("no recording (a folder without a file called data)")]
     Directory {
         /// The directory.
         path: PathBuf,

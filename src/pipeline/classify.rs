@@ -40,6 +40,9 @@ const LINE: u64 = 64;
 /// Of memory, which one entry of a TLB stands for.
 const PAGE: u64 = 4096;
 
+/// `PERF_COUNT_SW_DUMMY`, by which perf is told of mappings and threads.
+const DUMMY: u64 = 9;
+
 const TIME: &str =
     "time passes everywhere alike, but the instruction after the one waited for may be reported";
 const RETIRED: &str = "reported late, where the processor waits rather than where it works";
@@ -50,11 +53,7 @@ pub fn classify(attr: &Attr, count: &EventCount) -> Kind {
     use Class::Exact;
     let all = Counts::Instructions;
     if count.led > 0 && count.led == count.samples {
-        return kind(
-            Class::Unknown,
-            all,
-            "it was read at the samples of its group's leader and moves with them",
-        );
+        return kind(Class::Led, all, "it was read at the samples of its group's leader and moves with them");
     }
     if let Some(sampled) = by_processor(attr) {
         return sampled;
@@ -86,6 +85,9 @@ fn imprecise(attr: &Attr) -> Kind {
     match attr.kind {
         0 => hardware(attr.config & 0xff),
         PERF_TYPE_SOFTWARE if attr.config <= 1 => kind(Time, all, TIME),
+        PERF_TYPE_SOFTWARE if attr.config == DUMMY => {
+            kind(Synchronous, all, "it counts nothing and has no samples")
+        }
         PERF_TYPE_SOFTWARE => kind(Synchronous, all, "the kernel raises it at the instruction itself"),
         2 => kind(Synchronous, all, "a tracepoint stands where it was placed"),
         5 => kind(Synchronous, all, "a breakpoint stands where it was placed"),

@@ -103,6 +103,9 @@ pub fn correct(
         Correction { events: kinds.iter().map(first_outcome).collect(), ..Correction::default() };
     let active: Vec<usize> =
         (0..kinds.len()).filter(|&ix| wanted(ix) && kinds[ix].is_late() && is_placed(survey, ix)).collect();
+    for ix in (0..kinds.len()).filter(|&ix| kinds[ix].is_late() && survey.events[ix].samples == 0) {
+        correction.events[ix].reason = "it has no samples".into();
+    }
     for ix in (0..kinds.len()).filter(|ix| !wanted(*ix)) {
         correction.events[ix].reason = "not among the events asked for".into();
     }

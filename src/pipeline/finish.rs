@@ -14,15 +14,15 @@ use crate::export::{
     Pprof, write_csv, write_sidecar,
 };
 use crate::image::{SourceText, Wholesym};
-use crate::options::{Annotate, Options};
-use crate::perfdata::{AttrIx, PerfFile};
+use crate::options::{Annotate, Options, is_called};
+use crate::perfdata::{Attr, AttrIx, PerfFile};
 use crate::report::listing::Listing;
 use crate::report::{Report, html};
 
 /// What is made from samples, and where it goes.
-pub fn exporters(options: &Options, exported: &[bool]) -> Vec<(PathBuf, Box<dyn Exporter>)> {
-    let first = exported.iter().position(|e| *e).map(|ix| AttrIx(ix as u32));
-    let event = first.filter(|_| !options.events.is_empty());
+pub fn exporters(options: &Options, attrs: &[Attr]) -> Vec<(PathBuf, Box<dyn Exporter>)> {
+    let called = |name: &String| attrs.iter().position(|attr| is_called(&attr.name, name));
+    let event = options.events.iter().find_map(called).map(|ix| AttrIx(ix as u32));
     let mut exporters: Vec<(PathBuf, Box<dyn Exporter>)> = Vec::new();
     let mut add = |path: &Option<PathBuf>, make: &dyn Fn(&Path) -> Box<dyn Exporter>| {
         exporters.extend(path.iter().map(|path| (path.clone(), make(path))));

@@ -5,6 +5,7 @@
 use super::Error;
 use super::equal::Group;
 use super::survey::Survey;
+use super::unverified;
 use crate::image::{self, Debuginfod, SearchPath, Unpacked};
 use crate::options::{Options, is_called};
 use crate::perfdata::{self, PerfFile};
@@ -41,7 +42,8 @@ impl Input {
         progress: &dyn Progress,
         see: impl FnMut(&Survey, &Group<'_>),
     ) -> Result<Survey, Error> {
-        let search = binaries.search.clone();
+        let ended = unverified::ended(self.file.features(), &self.path);
+        let search = SearchPath { ended, ..binaries.search.clone() };
         let survey = Survey::take(&self.file, search, self.threads, progress, see);
         let survey = survey.map_err(|source| self.unreadable(source))?;
         self.check_damage(&survey)?;

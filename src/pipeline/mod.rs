@@ -148,7 +148,7 @@ pub fn run_watched(
     let input = Input::open(options)?;
     let (file, exported) = (&input.file, input.wanted.clone());
     let binaries = Binaries::of(options)?;
-    let (paths, exporters): (Vec<_>, Vec<_>) = exporters(options, &exported).into_iter().unzip();
+    let (paths, exporters): (Vec<_>, Vec<_>) = exporters(options, file.attrs()).into_iter().unzip();
     let mut audience = Audience::new(exporters, exported);
     // Where nothing moves, and nobody asks for times or for what only single samples show, the first walk is enough.
     let once = !options.correct && audience.folds() && !audience.sees_copies(file.attrs());

@@ -17,6 +17,7 @@ use crate::options::Options;
 use crate::perfdata::AttrIx;
 use crate::quantile::Z90;
 use crate::report::diff::InstructionShare;
+use crate::report::format::counted;
 use crate::report::{
     Distance, EventReport, FunctionShare, MissingImage, NamelessImage, Report, Verdict, Warning,
 };
@@ -112,12 +113,15 @@ fn warnings(
     correction: &Correction,
     second: &Second<'_>,
 ) -> Vec<Warning> {
-    let samples = |n: u64, what: &str| (n > 0).then(|| format!("{n} samples {what}"));
+    let samples = |n: u64, what: &str| (n > 0).then(|| format!("{} {what}", counted(n, "sample")));
     let deferred = samples(
         survey.losses.deferred,
         "have callers in user space that were put off to later records, which were not found",
     );
-    let stuck = samples(second.stuck, "could not be moved where they belong and were left where they stand");
+    let stuck = samples(
+        second.stuck,
+        "stay where they stand: nothing is mapped in their process where they belong, or they have no room for the callers there",
+    );
     let mut advice: Vec<String> = deferred.into_iter().chain(stuck).collect();
     advice.extend(correction.warnings.iter().cloned());
     advice.extend(survey.images.complaints());

@@ -14,11 +14,11 @@ use crate::perfdata::Features;
 use crate::report::UnverifiedImage;
 
 /// Seconds and nanoseconds since 1970.
-type Time = (i64, i64);
+pub type Time = (i64, i64);
 
 /// Those that were changed first, then by their samples.
 pub fn unverified(survey: &Survey, features: &Features, input: &Path) -> Vec<UnverifiedImage> {
-    let ended = [by_clock(features), by_file(input)].into_iter().flatten().min();
+    let ended = ended(features, input);
     let mut of_file: BTreeMap<&Path, UnverifiedImage> = BTreeMap::new();
     for (id, samples) in survey.samples_by_image() {
         let image = survey.images.get(id);
@@ -35,6 +35,11 @@ pub fn unverified(survey: &Survey, features: &Features, input: &Path) -> Vec<Unv
     let mut images: Vec<UnverifiedImage> = of_file.into_values().collect();
     images.sort_by_key(|image| (!image.changed_since, std::cmp::Reverse(image.samples)));
     images
+}
+
+/// When the recording ended, as far as that is known.
+pub fn ended(features: &Features, input: &Path) -> Option<Time> {
+    [by_clock(features), by_file(input)].into_iter().flatten().min()
 }
 
 /// When the last sample was taken, where the recording says what time of day its clock showed.

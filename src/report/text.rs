@@ -186,13 +186,23 @@ fn missing(images: &[MissingImage], style: &Style) -> String {
     text
 }
 
+/// A name as a shell takes it; `None` of one that a terminal should not show.
+fn word(name: &str) -> Option<String> {
+    let plain = |c: char| c.is_alphanumeric() || "_-./:@%+=,".contains(c);
+    match name {
+        _ if name.chars().any(char::is_control) => None,
+        _ if !name.is_empty() && name.chars().all(plain) => Some(name.into()),
+        _ => Some(format!("'{}'", name.replace('\'', r"'\''"))),
+    }
+}
+
 fn tail(report: &Report, style: &Style) -> String {
     let mut text = String::from("\n");
     if report.corrected && report.moved() == 0 {
         text += "Nothing needed correcting: no address was changed.\n";
     }
-    if let Some(output) = report.output.as_ref().filter(|output| *output != "-") {
-        text += &format!("{}\n", style.dim(&format!("perf report -i {}", fit(output, usize::MAX))));
+    if let Some(output) = report.output.as_deref().filter(|output| *output != "-").and_then(word) {
+        text += &format!("{}\n", style.dim(&format!("perf report -i {output}")));
     }
     if text == "\n" { String::new() } else { text }
 }

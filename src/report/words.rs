@@ -12,6 +12,7 @@ pub(super) fn class(class: Class) -> &'static str {
         Class::Retirement => "an event of retirement",
         Class::Occurrence => "an event of misses",
         Class::Synchronous => "a synchronous event",
+        Class::Led => "an event of a group",
         Class::Unknown => "an event of unknown kind",
     }
 }
@@ -44,6 +45,7 @@ pub(super) fn outcome(event: &EventReport) -> String {
     let class = class(event.class);
     let text = match event.verdict {
         Verdict::Waited => format!("{class}: {}", event.reason),
+        _ if event.class == Class::Led => format!("{class}: {}", event.reason),
         done => format!("{class}, {}: {}", verdict(done), event.reason),
     };
     text.trim_end_matches(": ").into()
