@@ -74,7 +74,8 @@ pub fn lists_kernel(file: &Path) -> bool {
 impl Listing {
     /// The symbols of the recorded kernel, if they are listed anywhere: where the user says, as of this machine if it runs
     /// that kernel, in perf's caches, in the kernel's own image. A recording that knows no build-ids is taken for one of this
-    /// machine unless `--symfs` is given, and its kernel for the one that runs if that lies where it lay: elsewhere after each boot.
+    /// machine unless `--symfs` is given, and its kernel for the one that runs if that lies where it lay: elsewhere after each boot,
+    /// unless that is where all kernels lie by default, and then the recording has to name this one.
     pub fn of_kernel(
         search: &SearchPath,
         build_id: Option<&[u8]>,
@@ -83,7 +84,7 @@ impl Listing {
         search.kallsyms.as_ref().and_then(|file| Listing::of_file(file, anchor)).or_else(|| {
             let Some(build_id) = build_id else {
                 let here = anchor.filter(|_| search.symfs.is_empty())?;
-                return Listing::where_it_lies(open(Path::new("/proc/kallsyms"))?, here);
+                return Listing::where_it_lies(open(Path::new("/proc/kallsyms"))?, here, search.here);
             };
             let id = hex(build_id);
             let cached = |cache: &PathBuf| {
@@ -96,11 +97,11 @@ impl Listing {
         })
     }
 
-    /// A kernel's symbols if it lies where the `anchor` says, which is not where each lies that is not put elsewhere.
-    fn where_it_lies(text: impl BufRead, anchor: &Anchor) -> Option<Listing> {
+    /// A kernel's symbols if it lies where the `anchor` says; `named` says that more than that speaks for it.
+    fn where_it_lies(text: impl BufRead, anchor: &Anchor, named: bool) -> Option<Listing> {
         let lines = kallsyms_lines(text);
         let there = |line: &Line| line.name == anchor.symbol && line.address == anchor.address;
-        let lies = anchor.address != USUAL && lines.iter().any(there);
+        let lies = (named || anchor.address != USUAL) && lines.iter().any(there);
         Listing::of_kallsyms(lines, 0).filter(|_| lies)
     }
 
@@ -333,10 +334,13 @@ ffffffffc0000050 t other\t[xfs]
     fn a_kernel_is_the_one_that_runs_where_it_lies_where_that_does() {
         let moved = KALLSYMS.replace("ffffffff81", "ffffffff9a");
         let anchor = |address| Anchor { symbol: "_text".into(), address };
-        let lies = |text: &str, address| Listing::where_it_lies(text.as_bytes(), &anchor(address)).is_some();
-        assert!(lies(&moved, 0xffff_ffff_9a00_0000));
-        assert!(!lies(&moved, 0xffff_ffff_9b00_0000), "another boot");
-        assert!(!lies(KALLSYMS, USUAL), "any kernel lies there");
+        let lies = |text: &str, address, named| {
+            Listing::where_it_lies(text.as_bytes(), &anchor(address), named).is_some()
+        };
+        assert!(lies(&moved, 0xffff_ffff_9a00_0000, false));
+        assert!(!lies(&moved, 0xffff_ffff_9b00_0000, true), "another boot");
+        assert!(!lies(KALLSYMS, USUAL, false), "any kernel lies there");
+        assert!(lies(KALLSYMS, USUAL, true));
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub struct SearchPath {
     pub debuginfod: Option<Debuginfod>,
     /// When the recording ended, in seconds and nanoseconds since 1970, if that is known.
     pub ended: Option<(i64, i64)>,
+    /// Whether the recording names this machine, and the kernel that runs on it.
+    pub here: bool,
 }
 
 impl SearchPath {

@@ -207,6 +207,8 @@ mod tests {
         assert_eq!(of(1, 2, 0, 9, 0), Class::Synchronous, "page-faults");
         assert_eq!(of(3, 0x10000, 0, 9, 0), Class::Occurrence, "L1-dcache-load-misses");
         assert_eq!(of(2, 77, 0, 9, 0), Class::Synchronous, "a tracepoint");
+        let led = EventCount { samples: 9, led: 9, ..EventCount::default() };
+        assert_eq!(classify(&Attr { kind: 1, ..Attr::default() }, &led).class, Class::Led);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::survey::Survey;
 use super::unverified;
 use crate::image::{self, Debuginfod, SearchPath, Unpacked};
 use crate::options::{Options, is_called};
-use crate::perfdata::{self, PerfFile};
+use crate::perfdata::{self, Features, PerfFile};
 use crate::progress::Progress;
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -43,7 +43,7 @@ impl Input {
         see: impl FnMut(&Survey, &Group<'_>),
     ) -> Result<Survey, Error> {
         let ended = unverified::ended(self.file.features(), &self.path);
-        let search = SearchPath { ended, ..binaries.search.clone() };
+        let search = SearchPath { ended, here: is_here(self.file.features()), ..binaries.search.clone() };
         let survey = Survey::take(&self.file, search, self.threads, progress, see);
         let survey = survey.map_err(|source| self.unreadable(source))?;
         self.check_damage(&survey)?;
@@ -64,6 +64,15 @@ impl Input {
     pub fn unreadable(&self, source: perfdata::Error) -> Error {
         Error::Read { path: self.path.clone(), source }
     }
+}
+
+/// Whether a recording names this machine, and the kernel that runs on it.
+fn is_here(features: &Features) -> bool {
+    let told = |file: &str| std::fs::read_to_string(Path::new("/proc/sys/kernel").join(file)).ok();
+    let same = |recorded: &Option<String>, file: &str| {
+        recorded.as_deref().is_some_and(|recorded| told(file).is_some_and(|own| own.trim_end() == recorded))
+    };
+    same(&features.hostname, "hostname") && same(&features.os_release, "osrelease")
 }
 
 /// Threads to read with.

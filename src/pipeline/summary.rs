@@ -120,7 +120,7 @@ fn warnings(
     );
     let stuck = samples(
         second.stuck,
-        "stay where they stand: nothing is mapped in their process where they belong, or they have no room for the callers there",
+        "left where they stand: nothing is mapped in their process where they belong, or they have no room for the callers there",
     );
     let mut advice: Vec<String> = deferred.into_iter().chain(stuck).collect();
     advice.extend(correction.warnings.iter().cloned());

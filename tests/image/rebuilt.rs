@@ -137,3 +137,20 @@ fn one_file_of_which_the_header_has_two_builds_is_neither() {
     let ids = [header(RECORDED, &[2]), vec![guest(1)]].concat();
     assert_eq!(outcomes(vec![mapped(RECORDED, 1, 5, 0)], &ids, search()), [Ok("new".into())]);
 }
+
+#[test]
+fn a_file_that_was_changed_since_is_another_unless_the_user_points_to_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = built(dir.path(), "here", 2);
+    let path = text(&program);
+    let changed = fs::metadata(&program).unwrap().mtime();
+    let of = |ended: i64, ids: &[u8], symfs: &[&str]| {
+        let symfs = symfs.iter().map(PathBuf::from).collect();
+        let search = SearchPath { symfs, ended: Some((ended, 0)), ..SearchPath::default() };
+        outcomes(vec![mapped(path, 1, 5, 0)], &header(path, ids), search)
+    };
+    assert_eq!(of(changed + 1, &[], &[]), [Ok("here".into())]);
+    assert_eq!(of(changed - 1, &[], &[]), [Err(Missing::Changed { file: program.clone() })]);
+    assert_eq!(of(changed - 1, &[2], &[]), [Ok("here".into())], "its build-id tells that it is the one");
+    assert_eq!(of(changed - 1, &[], &["/"]), [Ok("here".into())], "the user's word");
+}

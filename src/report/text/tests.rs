@@ -79,6 +79,26 @@ fn an_event_says_what_was_done_and_how_far_samples_moved() {
 }
 
 #[test]
+fn the_last_line_can_be_pasted_into_a_shell() {
+    let mut report = made();
+    let mut last = |output: &str| {
+        report.output = Some(output.into());
+        plain(&report).lines().last().unwrap().to_owned()
+    };
+    assert_eq!(last("a-b_1.fixed.data"), "perf report -i a-b_1.fixed.data");
+    assert_eq!(last("o/ä b's.data"), r"perf report -i 'o/ä b'\''s.data'");
+    assert!(!last("a\n\x1b[31m.data").contains("perf report"));
+}
+
+#[test]
+fn a_member_of_a_group_moves_with_its_leader() {
+    let mut report = made();
+    (report.events[0].class, report.events[0].verdict) = (Class::Led, Verdict::Unchanged);
+    let text = plain(&report);
+    assert!(text.contains("an event of a group: late by the skid") && !text.contains("left as"), "{text}");
+}
+
+#[test]
 fn lines_keep_to_the_width() {
     let mut report = made();
     report.events[0].functions[0].name = "very_long_name_".repeat(30);
