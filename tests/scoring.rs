@@ -16,8 +16,8 @@ use truth::{Profile, Truth};
 const TABLE: &str = "S\t401000\t401008\tprog\tlooping\n\
                      S\t401010\t401014\tprog\tstraight\n\
                      I\t401000\t2\t10\t5\t0\t0\n\
-                     I\t401002\t2\t40\t70\t3\t0\n\
-                     I\t401004\t2\t40\t5\t0\t1\n\
+                     I\t401002\t2\t40\t70\t3\t0\t0\t40\t0\n\
+                     I\t401004\t2\t40\t5\t0\t1\t40\t10\t0\n\
                      I\t401006\t2\t10\t20\t0\t0\n\
                      I\t401010\t4\t0\t0\t0\t0\n\
                      E\t401004\t401002\t30\n\
@@ -65,19 +65,25 @@ fn each_level_is_scored_by_its_own_units() {
 #[test]
 fn noise_is_that_of_independent_samples() {
     // shares .1 .4 .4 .1 and 50 samples; no function is in doubt, for one has them all
-    let scores = noise(&table("scoring-noise"), 50.0);
+    let truth = table("scoring-noise");
+    let scores = noise(&truth, 50.0, &[0.0; 3]);
     let off = |t: f64, samples: f64| (2.0 / std::f64::consts::PI * t * (1.0 - t) / samples).sqrt();
     let is = |noise: Option<f64>, sum: f64| (noise.unwrap() - 0.5 * sum).abs() < 1e-12;
     assert_eq!(scores.function, Some(0.0));
     assert!(is(scores.block, 2.0 * off(0.1, 50.0) + off(0.8, 50.0)));
     assert!(is(scores.instruction, 2.0 * off(0.1, 50.0) + 2.0 * off(0.4, 50.0)));
     assert!(is(scores.edge, 2.0 * off(0.75, 20.0)), "40 of 100 instructions are transfers, 30 of one kind");
+    assert_eq!(scores.retired, None, "nothing else was recorded");
+    let parts = noise(&truth, 0.0, &[0.0, 30.0, 0.0]);
+    assert!(is(parts.retired, 2.0 * off(0.2, 30.0)), "40 and 10 loads");
+    assert_eq!(parts.instruction, None);
 }
 
 #[test]
 fn a_recording_s_addresses_are_found_in_its_binary() {
     let truth = Truth::read(&testdata("cases/nist_fn.truth.tsv"), &testdata("cases/symfs")).unwrap();
-    assert_eq!(truth.image, ("/opt/cases/nist_fn/nist_fn".to_owned(), 0), "linked where it is mapped");
+    let images = [("/opt/cases/nist_fn/nist_fn".to_owned(), 0)];
+    assert_eq!(truth.images, images.into(), "linked where it is mapped");
     assert_eq!(truth.function(0x401720), 0x401710);
     assert!(truth.edges[&(0x401730, 0x401720)] > 0.0);
 }

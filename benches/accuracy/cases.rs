@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use skidconv_simulator::compiled::{IA32, LINKED, UNOPTIMIZED};
-use skidconv_simulator::grid::{self, CASES, LANGUAGES, MISSING, OTHERS, PATIENT, QUICK, REAL, RETIRED};
+use skidconv_simulator::grid;
 use skidconv_simulator::program::Source;
+use skidconv_simulator::sets::{CASES, LANGUAGES, MISSING, OTHERS, PATIENT, QUICK, REAL, RETIRED};
 use skidconv_simulator::trace::Trace;
 
 /// A recording beside its truth.

@@ -30,6 +30,7 @@ pub mod perfdata;
 pub mod truth;
 pub mod distance;
 pub mod grid;
+pub mod sets;
 pub mod compiled;
 pub mod scale;
 

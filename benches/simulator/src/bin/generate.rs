@@ -5,8 +5,9 @@ use std::sync::Mutex;
 
 use clap::Parser;
 use skidconv_simulator::distance::Distance;
-use skidconv_simulator::grid::{CASES, Case, QUICK};
+use skidconv_simulator::grid::Case;
 use skidconv_simulator::program::Source;
+use skidconv_simulator::sets::{CASES, QUICK};
 use skidconv_simulator::trace::Trace;
 use skidconv_simulator::{Result, counter::Event};
 
