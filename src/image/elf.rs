@@ -175,6 +175,11 @@ impl Elf {
         self.source.path()
     }
 
+    /// Size of the file in bytes.
+    pub(super) fn len(&self) -> u64 {
+        self.source.len()
+    }
+
     /// When the file was last changed, in seconds and nanoseconds since 1970.
     pub fn modified(&self) -> Option<(i64, i64)> {
         self.source.modified()

@@ -19,13 +19,14 @@ pub fn is_bounded(elf: &Elf) -> bool {
     })
 }
 
-fn is_compressed(section: &Section) -> bool {
+/// Whether what a section holds is to be expanded.
+pub fn is_compressed(section: &Section) -> bool {
     section.compressed || section.name.starts_with(".zdebug_") || section.name == ".gnu_debugdata"
 }
 
 /// The size that is stated, in `Elf32_Chdr { u32 type, size, align }` or `Elf64_Chdr { u32 type, reserved; u64 size, align }`,
 /// or behind the magic of the form before that.
-fn expanded(elf: &Elf, section: &Section) -> Option<u64> {
+pub fn expanded(elf: &Elf, section: &Section) -> Option<u64> {
     if section.name == ".gnu_debugdata" {
         return xz(&elf.section_bytes(section)?);
     }

@@ -6,13 +6,15 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use tokio::runtime::{Builder, Runtime};
-use wholesym::samply_symbols::{SymbolManager, SymbolMap, demangle_any};
+use wholesym::samply_symbols::{SymbolManager, SymbolMap};
 use wholesym::{AddressInfo, FrameDebugInfo, LookupAddress};
 
 use super::binary::Image;
+use super::demangle::{demangle, is_endless};
 use super::elf::Elf;
 use super::functions::{FunctionRange, FunctionSource};
 use super::images::Images;
@@ -100,7 +102,9 @@ impl Wholesym {
             return self::named(stub, Vec::new());
         }
         let base = image.elf().and_then(|elf| elf.segments().first()).map_or(0, |segment| segment.svma);
-        let told = self.debug_info(images, at).map(|info| told(info, base));
+        // wholesym demangles the name again, and does not stop
+        let endless = named.and_then(|function| function.name.as_deref()).is_some_and(is_endless);
+        let told = if endless { None } else { self.debug_info(images, at).map(|info| told(info, base)) };
         match (named, function) {
             (Some(function), _) => self::named(function, told.map_or_else(Vec::new, |told| told.frames)),
             (None, Some(function)) => Some(in_unwind_entry(function, told, base)),
@@ -111,10 +115,17 @@ impl Wholesym {
         }
     }
 
+    /// A file that makes wholesym panic is not asked again.
     fn debug_info(&mut self, images: &Images, at: Location) -> Option<AddressInfo> {
         let runtime = &self.runtime;
-        let map = self.maps.entry(at.image).or_insert_with(|| load(runtime, images, at.image));
-        runtime.block_on(map.as_ref()?.lookup(LookupAddress::Svma(at.svma.0)))
+        let load = || caught(|| load(runtime, images, at.image)).flatten();
+        let slot = self.maps.entry(at.image).or_insert_with(load);
+        let map = slot.as_ref()?;
+        let answer = caught(|| runtime.block_on(map.lookup(LookupAddress::Svma(at.svma.0))));
+        if answer.is_none() {
+            *slot = None;
+        }
+        answer.flatten()
     }
 }
 
@@ -154,6 +165,11 @@ fn load(runtime: &Runtime, images: &Images, id: ImageId) -> Option<SymbolMap<Fil
     let lines = || elf.section(".debug_info").is_none().then(|| search.debug_file(elf))?;
     let debug = image.debug().and_then(load).or_else(|| load(&lines()?));
     debug.or_else(|| load(elf))
+}
+
+/// What `work` gives unless it panics; what it had in hand is not used again.
+fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(work)).ok()
 }
 
 fn listed((range, name): (&Range<u64>, &str)) -> Symbol {
@@ -227,35 +243,5 @@ fn frame(info: FrameDebugInfo) -> SourceFrame {
         function: info.function,
         file: info.file_path.map(|path| path.raw_path().to_owned()),
         line: info.line_number,
-    }
-}
-
-/// Demangles what is mangled. Of names that are not, wholesym takes a leading underscore away; they stay as they are.
-pub fn demangle(name: &str) -> String {
-    let (plain, version) = name.split_at(name.find('@').unwrap_or(name.len()));
-    let mangled = ["_Z", "__Z", "_R"].iter().any(|start| plain.starts_with(start));
-    match demangle_any(plain) {
-        source if mangled && plain.strip_prefix('_') != Some(&source) => source + version,
-        _ => name.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_mangled_names_change() {
-        for (linker, source) in [
-            ("_start", "_start"),
-            ("__libc_start_main", "__libc_start_main"),
-            ("memcpy@plt", "memcpy@plt"),
-            ("_ZN3foo3barEv", "foo::bar()"),
-            ("_ZN3foo3barEv@plt", "foo::bar()@plt"),
-            ("_RNvC6_123foo3bar", "123foo::bar"),
-            ("_Zz", "_Zz"),
-        ] {
-            assert_eq!(demangle(linker), source);
-        }
     }
 }

@@ -1,0 +1,108 @@
+//! Names of functions as people wrote them.
+//!
+//! In: names as the linker knows them, of any file. Out: those of C++ and Rust in the form of their language, all others as they
+//! are. What is written is bounded: a name may repeat its parts, and each repetition may have others in it, so that some hundred
+//! bytes stand for gigabytes.
+
+use std::fmt::{self, Write};
+
+use cpp_demangle::{DemangleOptions, Symbol};
+use rustc_demangle::try_demangle;
+
+/// Names that get longer stay as they are; the longest of large programs have some thousand bytes.
+const LONGEST: usize = 64 << 10;
+
+/// Demangles what is mangled and does not get too long.
+pub fn demangle(name: &str) -> String {
+    let (plain, version) = split(name);
+    match written(plain) {
+        Some(Ok(Bounded(source))) => source + version,
+        _ => name.to_owned(),
+    }
+}
+
+/// Whether a name gets too long to be demangled by one who does not look.
+pub fn is_endless(name: &str) -> bool {
+    written(split(name).0).is_some_and(|written| written.is_err())
+}
+
+/// A name and its version.
+fn split(name: &str) -> (&str, &str) {
+    name.split_at(name.find('@').unwrap_or(name.len()))
+}
+
+/// `None` of what is not mangled, an error of what cannot be written.
+fn written(name: &str) -> Option<Result<Bounded, fmt::Error>> {
+    if !["_Z", "__Z", "_R"].iter().any(|start| name.starts_with(start)) {
+        return None;
+    }
+    let mut out = Bounded(String::new());
+    if let Ok(rust) = try_demangle(name) {
+        return Some(write!(out, "{rust:#}").map(|()| out));
+    }
+    let symbol = Symbol::new(name.as_bytes()).ok()?;
+    let options = DemangleOptions::new().no_return_type();
+    Some(symbol.structured_demangle(&mut out, &options).map(|()| out))
+}
+
+/// A name that takes no more than it may have.
+struct Bounded(String);
+
+impl Write for Bounded {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        if self.0.len() + part.len() > LONGEST {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(part);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_mangled_names_change() {
+        for (linker, source) in [
+            ("_start", "_start"),
+            ("__libc_start_main", "__libc_start_main"),
+            ("memcpy@plt", "memcpy@plt"),
+            ("_ZN3foo3barEv", "foo::bar()"),
+            ("__ZN3foo3barEv", "foo::bar()"),
+            ("_ZN3foo3barEv@plt", "foo::bar()@plt"),
+            ("_RNvC6_123foo3bar", "123foo::bar"),
+            ("_Zz", "_Zz"),
+            ("camlA__b__c_1002", "camlA__b__c_1002"),
+        ] {
+            assert_eq!(demangle(linker), source);
+        }
+    }
+
+    #[test]
+    fn names_that_no_compiler_makes_stay_as_they_are() {
+        let deep = format!("__SM1aK1b{}", "A".repeat(100_000));
+        for name in ["__ST99aa", "__SM1aD1bi", "__ST1\u{e9}", &deep] {
+            assert_eq!(demangle(name), name);
+        }
+    }
+
+    /// A function of pairs of pairs, `levels` deep: each level repeats what is before it.
+    fn doubling(levels: usize) -> String {
+        let digit = |of: usize| char::from_digit(of as u32, 36).unwrap().to_ascii_uppercase();
+        let mut name = "_Z1f1pI1aE".to_owned();
+        for level in 0..levels {
+            let last = digit(2 * level + 1);
+            name += &format!("1pIS{last}_S{last}_E");
+        }
+        name
+    }
+
+    #[test]
+    fn names_that_repeat_without_end_are_not_written() {
+        assert!(demangle(&doubling(3)).starts_with("f("), "{}", demangle(&doubling(3)));
+        let long = doubling(17);
+        assert_eq!(demangle(&long), long);
+        assert!(is_endless(&long) && !is_endless(&doubling(3)) && !is_endless("main"));
+    }
+}

@@ -1,0 +1,109 @@
+//! Names that wholesym must not meet.
+//!
+//! In: an ELF file. Out: whether a name in it may be one of Scala Native as macOS has them, `__ST` or `__SM` and a length.
+//! wholesym demangles all names that it meets, and these with a reader that takes lengths on trust and nests as deep as the name
+//! does: one that is made up ends the program. Compilers for Linux write one underscore, so nothing is lost but made-up files.
+
+use std::borrow::Cow;
+
+use object::elf::{SHT_DYNSYM, SHT_NOBITS, SHT_STRTAB, SHT_SYMTAB};
+use object::read::{CompressedData, CompressionFormat};
+
+use super::elf::{Elf, Section};
+use super::expansion::{expanded, is_compressed};
+use super::packed::{LARGEST, expand};
+
+/// Bytes that are looked at at a time.
+const PIECE: u64 = 1 << 20;
+/// Two underscores, two letters and a digit.
+const START: u64 = 5;
+/// Where debug information has its names.
+const NAMED: [&str; 4] = [".debug_info", ".debug_types", ".debug_str", ".debug_line_str"];
+
+/// Whether there may be such a name. Sections that overlap without end are not searched: they may have any.
+pub fn is_perilous(elf: &Elf) -> bool {
+    let sections = elf.sections();
+    let table = |section: &&Section| [SHT_SYMTAB, SHT_DYNSYM].contains(&section.kind);
+    let linked: Vec<usize> = sections.iter().filter(table).map(|table| table.link).collect();
+    let mut left = elf.len();
+    sections.iter().enumerate().any(|(ix, section)| {
+        let strings = section.kind == SHT_STRTAB || linked.contains(&ix);
+        if section.kind == SHT_NOBITS || !(strings || is_debug(section)) {
+            return false;
+        }
+        let Some(rest) = left.checked_sub(section.size) else { return true };
+        left = rest;
+        let packed = is_compressed(section);
+        (packed && unpacked(elf, section).is_none_or(|bytes| has(&bytes)))
+            || ((strings || !packed) && has_plain(elf, section))
+    })
+}
+
+fn is_debug(section: &Section) -> bool {
+    let name = section.name.replacen(".zdebug", ".debug", 1);
+    name == ".gnu_debugdata" || NAMED.contains(&name.trim_end_matches(".dwo"))
+}
+
+/// What wholesym reads of a compressed section, whose size is known to be bounded.
+fn unpacked(elf: &Elf, section: &Section) -> Option<Vec<u8>> {
+    let bytes = elf.section_bytes(section)?;
+    if section.name == ".gnu_debugdata" {
+        return expand(&bytes, LARGEST)?.ok();
+    }
+    let head = if section.compressed && elf.is_64 { 24 } else { 12 };
+    let format = match elf.u32(&bytes, 0)? {
+        2 if section.compressed => CompressionFormat::Zstandard,
+        _ => CompressionFormat::Zlib,
+    };
+    let uncompressed_size = expanded(elf, section)?;
+    let data = bytes.get(head..)?;
+    CompressedData { format, data, uncompressed_size }.decompress().ok().map(Cow::into_owned)
+}
+
+fn has_plain(elf: &Elf, section: &Section) -> bool {
+    let pieces = (0..section.size).step_by(PIECE as usize);
+    pieces.into_iter().any(|at| {
+        let len = (section.size - at).min(PIECE + START - 1);
+        elf.bytes(section.offset.saturating_add(at), len).is_some_and(|bytes| has(&bytes))
+    })
+}
+
+fn has(bytes: &[u8]) -> bool {
+    let start = |bytes: &[u8]| matches!(bytes, [b'_', b'_', b'S', b'T' | b'M', b'0'..=b'9']);
+    bytes.windows(START as usize).any(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{COMPRESSED, elf};
+    use super::*;
+
+    fn perilous(name: &str, flags: u64, bytes: &[u8]) -> bool {
+        let dir = tempfile::tempdir().unwrap();
+        is_perilous(&elf(&dir.path().join("file"), &[(".text", 0, b"code"), (name, flags, bytes)]))
+    }
+
+    #[test]
+    fn made_up_names_are_seen_where_wholesym_reads_names() {
+        for name in [".debug_str", ".debug_info", ".debug_str.dwo", ".debug_line_str"] {
+            assert!(perilous(name, 0, b"\0main\0__ST99aa\0"), "{name}");
+            assert!(!perilous(name, 0, b"\0main\0__STDC__ 1\0_SM1aD1b\0__S"), "{name}");
+        }
+        assert!(!perilous(".rodata", 0, b"__ST99aa"), "no names are read from there");
+        let across = [vec![0; PIECE as usize - 2], b"__SM1a".to_vec()].concat();
+        assert!(perilous(".debug_str", 0, &across));
+    }
+
+    #[test]
+    fn made_up_names_are_seen_in_compressed_sections() {
+        let packed = |names: &[u8]| {
+            let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+            std::io::Write::write_all(&mut zlib, names).unwrap();
+            let head = [1u64, names.len() as u64, 1].map(u64::to_le_bytes).concat();
+            [head, zlib.finish().unwrap()].concat()
+        };
+        assert!(perilous(".debug_str", COMPRESSED, &packed(b"\0__ST99aa\0")));
+        assert!(!perilous(".debug_str", COMPRESSED, &packed(b"\0main\0")));
+        assert!(perilous(".debug_str", COMPRESSED, b"what cannot be expanded"));
+    }
+}
