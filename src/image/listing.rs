@@ -10,12 +10,10 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use linux_perf_data::jitdump::{JitDumpReader, JitDumpRecord};
-
-use super::ImageId;
 use super::elf::{Elf, Section};
 use super::locate::{SearchPath, hex, same_build};
 use super::symtab::{Binding, Symbol, Table, name_rank, symbols};
+use super::{ImageId, jitdump};
 
 /// No list that is read may be longer: 256 MiB.
 const LONGEST: u64 = 1 << 28;
@@ -163,31 +161,10 @@ impl Listing {
     /// The names that a program wrote for its run-time code: as a map for perf, or in the dump that it had mapped.
     pub fn of_process(search: &SearchPath, map: &Path, dump: Option<&Path>) -> Option<Listing> {
         let from_map = trusted(search, map).map(Listing::perf_map);
-        from_map.or_else(|| Listing::dump(trusted(search, dump?)?))
-    }
-
-    /// A jitdump (`tools/perf/Documentation/jitdump-specification.txt` of Linux): of two functions at one address, the later.
-    fn dump(file: impl Read) -> Option<Listing> {
-        let mut reader = JitDumpReader::new(file).ok()?;
-        let mut symbols: Vec<(Range<u64>, String)> = Vec::new();
-        while let Ok(Some(raw)) = reader.next_record() {
-            match raw.parse() {
-                Ok(JitDumpRecord::CodeLoad(code)) => {
-                    let name = String::from_utf8_lossy(&code.function_name.as_slice()).into_owned();
-                    let end = code.code_addr.saturating_add(code.code_bytes.len() as u64);
-                    symbols.push((code.code_addr..end, name));
-                }
-                Ok(JitDumpRecord::CodeMove(code)) => {
-                    let moved = symbols.iter().rev().find(|(range, _)| range.start == code.old_code_addr);
-                    let end = code.new_code_addr.saturating_add(code.code_size);
-                    let name = moved.map(|(_, name)| name.clone());
-                    symbols.extend(name.map(|name| (code.new_code_addr..end, name)));
-                }
-                Ok(_) => {}
-                Err(_) => break,
-            }
-        }
-        Some(Listing::latest(symbols)).filter(|listing| !listing.symbols.is_empty())
+        from_map.or_else(|| {
+            let functions = jitdump::functions(trusted(search, dump?)?);
+            Some(Listing::latest(functions)).filter(|listing| !listing.symbols.is_empty())
+        })
     }
 
     /// Of two for one start, the later holds.

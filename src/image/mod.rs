@@ -16,6 +16,7 @@ mod expression;
 mod functions;
 mod identity;
 mod images;
+mod jitdump;
 mod listing;
 mod locate;
 mod machine;
