@@ -41,6 +41,8 @@ pub enum Unlike {
 
 /// What the header of a file in file mode takes.
 const HEADER: u64 = 104;
+/// What a path takes at most (`PATH_MAX` of Linux).
+const LONGEST_NAME: usize = 4096;
 /// What the first recording says that is true of all.
 const KEPT: [Feature; 9] = [
     Feature::HOSTNAME,
@@ -149,7 +151,7 @@ fn sections(files: &[PerfFile], first: &PerfFile, ids: &[Vec<u64>]) -> Result<BT
     let mut seen = BTreeSet::new();
     for id in files.iter().flat_map(|file| &file.features().build_ids) {
         if seen.insert((id.pid, id.filename.clone(), id.bytes.clone())) {
-            build_ids.extend(build_id(endian, id));
+            build_ids.extend(build_id(endian, id).unwrap_or_default());
         }
     }
     if !build_ids.is_empty() {
@@ -163,9 +165,11 @@ fn half(endian: Endian, half: u32) -> [u8; 4] {
     if endian == Endian::Big { half.to_be_bytes() } else { half.to_le_bytes() }
 }
 
-/// `struct perf_event_header; pid_t pid; u8 build_id[20], size, reserved[3]; char filename[];`
-fn build_id(endian: Endian, id: &BuildId) -> Vec<u8> {
+/// `struct perf_event_header; pid_t pid; u8 build_id[20], size, reserved[3]; char filename[];`, or nothing of a name that no
+/// system has: an entry's size is stated in 16 bits.
+fn build_id(endian: Endian, id: &BuildId) -> Option<Vec<u8>> {
     let name = (id.filename.len() + 1).next_multiple_of(64);
+    let size = u16::try_from(36 + name).ok().filter(|_| name <= LONGEST_NAME)?;
     let mode = match id.mode {
         CpuMode::Unknown => 0,
         CpuMode::Kernel => 1,
@@ -176,7 +180,7 @@ fn build_id(endian: Endian, id: &BuildId) -> Vec<u8> {
     };
     let mut entry = half(endian, kinds::HEADER_BUILD_ID).to_vec();
     entry.extend(endian.u16_bytes(mode | c::PERF_RECORD_MISC_BUILD_ID_SIZE));
-    entry.extend(endian.u16_bytes((36 + name) as u16));
+    entry.extend(endian.u16_bytes(size));
     entry.extend(half(endian, id.pid as u32));
     let mut bytes = id.bytes.clone();
     bytes.resize(20, 0);
@@ -184,7 +188,7 @@ fn build_id(endian: Endian, id: &BuildId) -> Vec<u8> {
     entry.extend([id.bytes.len().min(20) as u8, 0, 0, 0]);
     entry.extend(&id.filename);
     entry.resize(36 + name, 0);
-    entry
+    Some(entry)
 }
 
 /// `u32 nr, attr_size;` and for each event `struct perf_event_attr; u32 nr_ids; u32 len; char name[len]; u64 ids[];`
@@ -266,5 +270,31 @@ impl<W: Write + Seek> Pool<W> {
         self.words(places)?;
         self.words(&[bits, 0, 0, 0])?;
         self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::perfdata::Features;
+
+    fn id(name: usize) -> BuildId {
+        let filename = vec![b'a'; name];
+        BuildId { pid: 7, mode: CpuMode::User, bytes: vec![3; 20], filename }
+    }
+
+    /// What is read of the build-ids of names of these lengths, once written.
+    fn read(names: &[usize]) -> Vec<BuildId> {
+        let entries = names.iter().flat_map(|&name| build_id(Endian::Little, &id(name)).unwrap_or_default());
+        let mut features = Features::default();
+        features.read(Feature::BUILD_ID, &entries.collect::<Vec<u8>>(), Endian::Little).unwrap();
+        features.build_ids
+    }
+
+    #[test]
+    fn build_ids_of_names_that_no_system_has_are_left_out() {
+        let lengths = |names: &[usize]| read(names).iter().map(|id| id.filename.len()).collect::<Vec<_>>();
+        assert_eq!(lengths(&[10, 4095, 4096, 65_499, 65_500, 70_000, 20]), [10, 4095, 20]);
+        assert_eq!(read(&[70_000, 20])[0], id(20));
     }
 }
