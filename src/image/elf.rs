@@ -14,6 +14,7 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{Endian, Endianness, ReadCache, ReadRef};
 
 use super::Svma;
+use super::cover::Cover;
 use super::packed::{LARGEST, expand};
 use super::segment::{Segment, protected};
 use super::source::Source;
@@ -105,6 +106,10 @@ pub struct Elf {
     /// What the loader protects once it has relocated it.
     protected: Vec<Range<u64>>,
     sections: Vec<Section>,
+    /// Which segment holds an address.
+    loaded: Cover,
+    /// Which section of code holds an address.
+    code: Cover,
     build_id: Option<Vec<u8>>,
 }
 
@@ -156,16 +161,21 @@ impl Elf {
     {
         let header = H::parse(data)?;
         let endian = header.endian()?;
-        let segments = header.program_headers(endian, data)?;
+        let headers = header.program_headers(endian, data)?;
+        let segments: Vec<_> = headers.iter().filter_map(|header| Segment::loaded(header, endian)).collect();
+        let sections = sections(header, endian, data).unwrap_or_default();
+        let code = sections.iter().enumerate().filter(|(_, section)| section.executable);
         Ok(Elf {
             source,
             endian,
             is_64,
             machine: header.e_machine(endian),
             entry: header.e_entry(endian).into(),
-            segments: segments.iter().filter_map(|segment| Segment::loaded(segment, endian)).collect(),
-            protected: segments.iter().filter_map(|segment| protected(segment, endian)).collect(),
-            sections: sections(header, endian, data).unwrap_or_default(),
+            loaded: Cover::new(segments.iter().map(Segment::range).enumerate()),
+            code: Cover::new(code.map(|(ix, section)| (ix, section.range()))),
+            segments,
+            protected: headers.iter().filter_map(|header| protected(header, endian)).collect(),
+            sections,
             build_id: build_id(header, endian, data),
         })
     }
@@ -288,10 +298,8 @@ impl Elf {
     }
 
     fn segment_of(&self, at: Svma) -> Option<(&Segment, u64)> {
-        self.segments.iter().find_map(|segment| {
-            let inside = at.0.checked_sub(segment.svma)?;
-            (inside < segment.file_size).then_some((segment, inside))
-        })
+        let segment = self.segments.get(self.loaded.at(at.0)?)?;
+        Some((segment, at.0 - segment.svma))
     }
 
     /// The bytes of a range of code, cut where its segment ends; `None` if it does not begin in code.
@@ -326,7 +334,7 @@ impl Elf {
 
     /// The section that holds the code at an address.
     pub fn code_section(&self, at: Svma) -> Option<&Section> {
-        self.sections.iter().find(|section| section.executable && section.range().contains(&at.0))
+        self.sections.get(self.code.at(at.0)?)
     }
 }
 

@@ -8,6 +8,7 @@ mod archive;
 mod binary;
 mod chain;
 mod builds;
+mod cover;
 mod debuginfod;
 mod demangle;
 mod elf;

@@ -21,6 +21,11 @@ pub struct Segment {
 }
 
 impl Segment {
+    /// The addresses of its bytes in the file.
+    pub(super) fn range(&self) -> Range<u64> {
+        self.svma..self.svma.saturating_add(self.file_size)
+    }
+
     /// What a header says is loaded, if it does.
     pub(super) fn loaded<P: ProgramHeader>(header: &P, endian: P::Endian) -> Option<Segment> {
         let (offset, file_size) = header.file_range(endian);
