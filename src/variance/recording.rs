@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 /// Bytes of a line at most.
 const LONGEST: u64 = 1 << 20;
 
+/// Frames of a context at most: the recorder follows half as many. What is done for each context takes time by them.
+const DEEPEST: usize = 512;
+
 /// A recording of calls.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
@@ -93,7 +96,9 @@ impl Recording {
         match line {
             Line::Function(function) if function.id as usize == functions => self.functions.push(function),
             Line::Context(context)
-                if context.id as usize == contexts && known(context.function, context.parent) =>
+                if context.id as usize == contexts
+                    && known(context.function, context.parent)
+                    && self.frames(context.parent).take(DEEPEST).count() < DEEPEST =>
             {
                 self.contexts.push(context);
             }
@@ -215,6 +220,18 @@ mod tests {
         let recording = read(&format!("{HEADER}\n{}\n{{\"en", bad.join("\n"))).unwrap();
         assert_eq!(recording.damaged, bad.len() as u64 + 1);
         assert!(recording.functions.is_empty() && recording.contexts.is_empty() && recording.end.is_none());
+    }
+
+    #[test]
+    fn contexts_deeper_than_any_that_is_recorded_are_left_out() {
+        let function = r#"{"function":{"id":0,"name":"f","image":"/x","address":16}}"#;
+        let context = |id: usize| {
+            let parent = id.checked_sub(1).map_or("null".into(), |parent| parent.to_string());
+            format!(r#"{{"context":{{"id":{id},"parent":{parent},"function":0,"address":20}}}}"#)
+        };
+        let contexts: Vec<_> = (0..DEEPEST + 5).map(context).collect();
+        let recording = read(&format!("{HEADER}\n{function}\n{}\n", contexts.join("\n"))).unwrap();
+        assert_eq!((recording.contexts.len(), recording.damaged), (DEEPEST, 5));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::lines::Call;
 use super::moments::{Moments, Split, cv_error};
 use super::recording::Recording;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 /// Part of the time from which a function is worth the effort (FVSampler, section 6.2).
 const TIME: f64 = 0.1;
@@ -232,16 +232,15 @@ impl Shares {
             functions: BTreeMap::new(),
             contexts: BTreeMap::new(),
         };
-        for sample in &recording.samples {
-            let mut seen = HashSet::new();
-            for frame in recording.frames(sample.context) {
-                let function = frame.function;
-                if seen.insert((function, None)) {
-                    *shares.functions.entry(function).or_default() += 1;
-                }
-                if seen.insert((function, Some(frame.parent))) {
-                    *shares.contexts.entry((function, frame.parent)).or_default() += 1;
-                }
+        for (context, count) in recording.contexts.iter().zip(samples_below(recording)) {
+            if count == 0 {
+                continue;
+            }
+            *shares.contexts.entry((context.function, context.parent)).or_default() += count;
+            // of a function that called itself, the outermost has all samples of the others
+            let inner = recording.frames(context.parent).any(|frame| frame.function == context.function);
+            if !inner {
+                *shares.functions.entry(context.function).or_default() += count;
             }
         }
         shares
@@ -257,5 +256,77 @@ impl Shares {
 
     fn of_context(&self, function: u32, context: Option<u32>) -> f64 {
         self.part(self.contexts.get(&(function, context)))
+    }
+}
+
+/// By context: samples of time that were taken in it or in what it called.
+fn samples_below(recording: &Recording) -> Vec<u64> {
+    let mut counts = vec![0; recording.contexts.len()];
+    for sample in &recording.samples {
+        if let Some(count) = sample.context.and_then(|context| counts.get_mut(context as usize)) {
+            *count += 1;
+        }
+    }
+    // a parent's id is smaller: its children are added up before it is added to its own
+    for (ix, context) in recording.contexts.iter().enumerate().rev() {
+        let count = counts[ix];
+        if let Some(parent) = context.parent.and_then(|parent| counts.get_mut(parent as usize)) {
+            *parent += count;
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lines::{Context, Sample};
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    /// Contexts by parent and function, and samples in them; the first has no parent.
+    fn recording(contexts: &[(usize, u32)], samples: &[usize]) -> Recording {
+        let context = |(ix, &(parent, function)): (usize, &(usize, u32))| Context {
+            id: ix as u32,
+            parent: (ix > 0).then(|| (parent % ix.max(1)) as u32),
+            function,
+            address: 0,
+        };
+        let sample = |&at: &usize| {
+            let context = (!contexts.is_empty()).then(|| (at % contexts.len()) as u32);
+            Sample { tid: 1, time: 0, context }
+        };
+        Recording {
+            contexts: contexts.iter().enumerate().map(context).collect(),
+            samples: samples.iter().map(sample).collect(),
+            ..Recording::default()
+        }
+    }
+
+    /// The same by going through the stack of each sample.
+    fn by_stacks(recording: &Recording) -> (BTreeMap<u32, u64>, BTreeMap<(u32, Option<u32>), u64>) {
+        let (mut functions, mut contexts) = (BTreeMap::new(), BTreeMap::new());
+        for sample in &recording.samples {
+            let stack = || recording.frames(sample.context);
+            for function in stack().map(|frame| frame.function).collect::<HashSet<_>>() {
+                *functions.entry(function).or_default() += 1;
+            }
+            for context in stack().map(|frame| (frame.function, frame.parent)).collect::<HashSet<_>>() {
+                *contexts.entry(context).or_default() += 1;
+            }
+        }
+        (functions, contexts)
+    }
+
+    proptest! {
+        #[test]
+        fn a_sample_counts_once_for_each_function_on_its_stack(
+            contexts in prop::collection::vec((0usize..40, 0u32..6), 0..40),
+            samples in prop::collection::vec(0usize..40, 0..40),
+        ) {
+            let recording = recording(&contexts, &samples);
+            let shares = Shares::of(&recording);
+            prop_assert_eq!((shares.functions, shares.contexts), by_stacks(&recording));
+        }
     }
 }
