@@ -5,6 +5,7 @@
 //! taken at one of them unwinds as well from the other.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -68,27 +69,59 @@ type Table = Arc<[(Range<Svma>, RowId)]>;
 struct Rows {
     /// By offset of the entry.
     tables: HashMap<usize, Table>,
-    ids: HashMap<Row, RowId>,
+    ids: HashMap<Digest, RowId>,
+    digests: Digests,
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
+/// What stands for contents that may be long, for a table may have a row for every few of its bytes, each with all registers: two
+/// hashes of 64 bits, with keys that nobody knows, so that none can be made to meet.
+type Digest = [u64; 2];
+
+#[derive(Debug, Default)]
+struct Digests {
+    keys: [RandomState; 2],
+    /// By offset and length in the section.
+    expressions: HashMap<(usize, usize), Digest>,
+}
+
+impl Digests {
+    fn of(&self, contents: &impl Hash) -> Digest {
+        self.keys.each_ref().map(|key| key.hash_one(contents))
+    }
+
+    fn expression(
+        &mut self,
+        expression: &UnwindExpression<usize>,
+        section: &EhFrame<Slice>,
+    ) -> gimli::Result<Digest> {
+        let place = (expression.offset, expression.length);
+        if let Some(known) = self.expressions.get(&place) {
+            return Ok(*known);
+        }
+        let digest = self.of(&expression.get(section)?.0.slice());
+        self.expressions.insert(place, digest);
+        Ok(digest)
+    }
+}
+
+#[derive(Hash)]
 struct Row {
     frame: Rule,
     registers: Vec<(u16, Rule)>,
 }
 
 /// A rule without references into the section.
-#[derive(Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Rule {
     Frame(u16, i64),
-    FrameExpression(Vec<u8>),
+    FrameExpression(Digest),
     Same,
     Undefined,
     Offset(i64),
     ValOffset(i64),
     Register(u16),
-    Expression(Vec<u8>),
-    ValExpression(Vec<u8>),
+    Expression(Digest),
+    ValExpression(Digest),
     Other,
     Constant(u64),
 }
@@ -207,7 +240,7 @@ impl Unwind {
         }
         let section = self.section();
         let fde = section.fde_from_offset(&self.bases, offset.into(), EhFrame::cie_from_offset).ok()?;
-        let table: Table = self.read_rows(&section, &fde, &mut rows.ids).unwrap_or_default().into();
+        let table: Table = self.read_rows(&section, &fde, &mut rows).unwrap_or_default().into();
         rows.tables.insert(offset, table.clone());
         Some(table)
     }
@@ -216,7 +249,7 @@ impl Unwind {
         &self,
         section: &EhFrame<Slice<'a>>,
         fde: &FrameDescriptionEntry<Slice<'a>>,
-        ids: &mut HashMap<Row, RowId>,
+        known: &mut Rows,
     ) -> gimli::Result<Vec<(Range<Svma>, RowId)>> {
         let mut context = UnwindContext::new();
         let mut table = fde.rows(section, &self.bases, &mut context)?;
@@ -224,12 +257,12 @@ impl Unwind {
         while let Some(row) = table.next_row()? {
             let mut registers = Vec::new();
             for (register, rule) in row.registers() {
-                registers.push((register.0, Rule::of_register(rule, section)?));
+                registers.push((register.0, Rule::of_register(rule, section, &mut known.digests)?));
             }
             registers.sort();
-            let key = Row { frame: Rule::of_frame(row.cfa(), section)?, registers };
-            let next = RowId(ids.len() as u32);
-            let id = *ids.entry(key).or_insert(next);
+            let frame = Rule::of_frame(row.cfa(), section, &mut known.digests)?;
+            let next = RowId(known.ids.len() as u32);
+            let id = *known.ids.entry(known.digests.of(&Row { frame, registers })).or_insert(next);
             rows.push((Svma(row.start_address())..Svma(row.end_address()), id));
         }
         Ok(rows)
@@ -237,23 +270,35 @@ impl Unwind {
 }
 
 impl Rule {
-    fn of_frame(rule: &CfaRule<usize>, section: &EhFrame<Slice>) -> gimli::Result<Rule> {
+    fn of_frame(
+        rule: &CfaRule<usize>,
+        section: &EhFrame<Slice>,
+        digests: &mut Digests,
+    ) -> gimli::Result<Rule> {
         Ok(match rule {
             CfaRule::RegisterAndOffset { register, offset } => Rule::Frame(register.0, *offset),
-            CfaRule::Expression(expression) => Rule::FrameExpression(expression_bytes(expression, section)?),
+            CfaRule::Expression(expression) => {
+                Rule::FrameExpression(digests.expression(expression, section)?)
+            }
         })
     }
 
-    fn of_register(rule: &RegisterRule<usize>, section: &EhFrame<Slice>) -> gimli::Result<Rule> {
+    fn of_register(
+        rule: &RegisterRule<usize>,
+        section: &EhFrame<Slice>,
+        digests: &mut Digests,
+    ) -> gimli::Result<Rule> {
         Ok(match rule {
             RegisterRule::Undefined => Rule::Undefined,
             RegisterRule::SameValue => Rule::Same,
             RegisterRule::Offset(offset) => Rule::Offset(*offset),
             RegisterRule::ValOffset(offset) => Rule::ValOffset(*offset),
             RegisterRule::Register(register) => Rule::Register(register.0),
-            RegisterRule::Expression(expression) => Rule::Expression(expression_bytes(expression, section)?),
+            RegisterRule::Expression(expression) => {
+                Rule::Expression(digests.expression(expression, section)?)
+            }
             RegisterRule::ValExpression(expression) => {
-                Rule::ValExpression(expression_bytes(expression, section)?)
+                Rule::ValExpression(digests.expression(expression, section)?)
             }
             RegisterRule::Constant(value) => Rule::Constant(*value),
             _ => Rule::Other,
@@ -266,4 +311,51 @@ fn expression_bytes(
     section: &EhFrame<Slice>,
 ) -> gimli::Result<Vec<u8>> {
     Ok(expression.get(section)?.0.to_slice()?.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::elf;
+    use super::*;
+
+    /// The version, no augmentation, steps of one byte, -8 and register 16; then the entry's address and size.
+    fn table(program: &[u8]) -> Vec<u8> {
+        let cie = [&[0; 4][..], &[1, 0, 1, 0x78, 16, 0, 0, 0, 0, 0, 0, 0]].concat();
+        let fde_head = [&(4 + 4 + cie.len() as u32).to_le_bytes()[..], &0x1000u64.to_le_bytes()].concat();
+        let fde = [&fde_head[..], &0x10_0000u64.to_le_bytes(), program].concat();
+        let entry = |bytes: &[u8]| [&(bytes.len() as u32).to_le_bytes()[..], bytes].concat();
+        [entry(&cie), entry(&fde), vec![0; 4]].concat()
+    }
+
+    fn unwind(program: &[u8]) -> Unwind {
+        let dir = tempfile::tempdir().unwrap();
+        Unwind::new(&elf(&dir.path().join("file"), &[(".eh_frame", 2, &table(program))])).unwrap()
+    }
+
+    /// `DW_CFA_def_cfa_expression` of so many `DW_OP_nop`.
+    fn expression(len: u8) -> Vec<u8> {
+        [vec![0x0f, len], vec![0x96; len.into()]].concat()
+    }
+
+    /// `DW_CFA_advance_loc` by one.
+    const NEXT: [u8; 1] = [0x41];
+
+    #[test]
+    fn rows_are_the_same_if_what_they_say_is() {
+        let program = [expression(3), NEXT.into(), expression(4), NEXT.into(), expression(3)].concat();
+        let unwind = unwind(&program);
+        let row = |at: u64| unwind.row(Svma(0x1000 + at)).unwrap();
+        assert_eq!(row(0), row(2), "the expression is another, with the same bytes");
+        assert_ne!(row(0), row(1));
+    }
+
+    #[test]
+    fn an_expression_is_kept_once_however_many_rows_have_it() {
+        // an offset of register 3 that is another in each row
+        let step = |ix: u32| [0x41, 0x83, (ix % 128) as u8];
+        let unwind = unwind(&[expression(100), (0..10_000).flat_map(step).collect()].concat());
+        assert!(unwind.row(Svma(0x1000 + 9_999)).is_some());
+        let rows = unwind.rows.lock().unwrap();
+        assert_eq!((rows.digests.expressions.len(), rows.ids.len()), (1, 129));
+    }
 }
