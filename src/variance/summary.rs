@@ -303,9 +303,12 @@ mod tests {
         }
     }
 
+    /// Samples by function, and by function and context.
+    type Counts = (BTreeMap<u32, u64>, BTreeMap<(u32, Option<u32>), u64>);
+
     /// The same by going through the stack of each sample.
-    fn by_stacks(recording: &Recording) -> (BTreeMap<u32, u64>, BTreeMap<(u32, Option<u32>), u64>) {
-        let (mut functions, mut contexts) = (BTreeMap::new(), BTreeMap::new());
+    fn by_stacks(recording: &Recording) -> Counts {
+        let (mut functions, mut contexts) = Counts::default();
         for sample in &recording.samples {
             let stack = || recording.frames(sample.context);
             for function in stack().map(|frame| frame.function).collect::<HashSet<_>>() {
