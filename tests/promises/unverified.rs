@@ -1,4 +1,4 @@
-//! What was taken by its path alone is told, and so is what was changed after the recording.
+//! What was taken by its path alone is told; what was changed after the recording is so only where the user points.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -30,11 +30,13 @@ fn recorded(folder: &Path, told: bool) -> PathBuf {
     program
 }
 
-fn converted(folder: &Path) -> (Ran, Value) {
-    let ran = skidconv(folder, &["convert", "perf.data", "--report-json", "report.json"]);
+/// What is said, and the report.
+fn converted(folder: &Path, options: &[&str]) -> (String, Value) {
+    let ran: Ran =
+        skidconv(folder, &[&["convert", "perf.data", "--report-json", "report.json"], options].concat());
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
-    let report: Value = serde_json::from_slice(&fs::read(folder.join("report.json")).unwrap()).unwrap();
-    (ran, report["unverified"].clone())
+    let report = serde_json::from_slice(&fs::read(folder.join("report.json")).unwrap()).unwrap();
+    (ran.out.split_whitespace().collect::<Vec<_>>().join(" "), report)
 }
 
 #[test]
@@ -44,21 +46,22 @@ fn samples_in_binaries_of_unknown_build_are_told_with_what_was_changed_since() {
     let written = fs::metadata(folder.join("perf.data")).unwrap().modified().unwrap();
     let change = |to: SystemTime| File::open(&program).unwrap().set_modified(to).unwrap();
     change(written - Duration::from_secs(9));
-    let (ran, unverified) = converted(&folder);
+    let (said, report) = converted(&folder, &[]);
     let told = |changed: bool| {
         let path = text(&program);
         serde_json::json!([{ "path": path, "file": path, "samples": 3, "changed_since": changed }])
     };
-    assert_eq!(unverified, told(false));
-    let said = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(report["unverified"], told(false));
     assert!(said.contains("3 samples in a binary whose build the recording does not tell"), "{said}");
     assert!(said.contains("program") && !said.contains("changed after"), "{said}");
     change(written + Duration::from_secs(9));
-    let (ran, unverified) = converted(&folder);
-    assert_eq!(unverified, told(true));
-    assert!(
-        ran.out.split_whitespace().collect::<Vec<_>>().join(" ").contains("(changed after the recording)")
-    );
+    let (said, report) = converted(&folder, &[]);
+    assert_eq!(report["unverified"], serde_json::json!([]), "it is another");
+    assert_eq!(report["missing"][0]["samples"], 3);
+    assert!(said.contains("was changed after the recording") && said.contains("--symfs /"), "{said}");
+    let (said, report) = converted(&folder, &["--symfs", "/"]);
+    assert_eq!(report["unverified"], told(true));
+    assert!(said.contains("(changed after the recording)"), "{said}");
 }
 
 #[test]
@@ -67,7 +70,7 @@ fn binaries_of_a_known_build_are_not_told_as_taken_by_path() {
     let program = recorded(&folder, true);
     let later = SystemTime::now() + Duration::from_secs(99);
     File::open(&program).unwrap().set_modified(later).unwrap();
-    let (ran, unverified) = converted(&folder);
-    assert_eq!(unverified, serde_json::json!([]));
-    assert!(!ran.out.contains("taken by"), "{}", ran.out);
+    let (said, report) = converted(&folder, &[]);
+    assert_eq!(report["unverified"], serde_json::json!([]));
+    assert!(!said.contains("taken by"), "{said}");
 }
