@@ -42,13 +42,11 @@ impl Exporter for Flamegraph {
 /// Makes a flame graph of what correction changed in one event.
 pub struct FlamegraphDiff {
     wanted: Option<AttrIx>,
-    /// In the recording's order.
-    events: Vec<Compared>,
+    events: BTreeMap<AttrIx, Compared>,
 }
 
 /// An event before and after.
 struct Compared {
-    event: AttrIx,
     before: Folded,
     after: Folded,
     moved: bool,
@@ -57,18 +55,7 @@ struct Compared {
 impl FlamegraphDiff {
     /// Of `event`; `None` for the first of which something moved.
     pub fn new(event: Option<AttrIx>) -> FlamegraphDiff {
-        FlamegraphDiff { wanted: event, events: Vec::new() }
-    }
-
-    fn of(&mut self, event: AttrIx) -> &mut Compared {
-        let known = self.events.iter().position(|of| of.event == event);
-        let ix = known.unwrap_or_else(|| {
-            let folded = || Folded::new(Some(event));
-            let ix = self.events.partition_point(|of| of.event < event);
-            self.events.insert(ix, Compared { event, before: folded(), after: folded(), moved: false });
-            ix
-        });
-        &mut self.events[ix]
+        FlamegraphDiff { wanted: event, events: BTreeMap::new() }
     }
 }
 
@@ -81,14 +68,16 @@ impl Exporter for FlamegraphDiff {
         if self.wanted.is_some_and(|wanted| wanted != sample.attr) {
             return;
         }
-        let of = self.of(sample.attr);
+        let folded = || Folded::new(Some(sample.attr));
+        let new = || Compared { before: folded(), after: folded(), moved: false };
+        let of = self.events.entry(sample.attr).or_insert_with(new);
         of.moved |= sample.moved;
         of.before.sample(&CorrectedSample { stack: sample.recorded, ..*sample });
         of.after.sample(sample);
     }
 
     fn finish(self: Box<Self>, context: &mut Context<'_>, out: &mut dyn Write) -> Result<(), Error> {
-        let changed = self.events.iter().find(|of| of.moved).or(self.events.first());
+        let changed = self.events.values().find(|of| of.moved).or(self.events.values().next());
         let Some(of) = changed else { return draw(&[], String::new(), "", out) };
         let mut both = BTreeMap::<String, (u64, u64)>::new();
         for (stack, weight) in of.before.lines(context, Leaf::Line) {

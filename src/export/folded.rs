@@ -16,7 +16,7 @@ use std::io::Write;
 pub struct Folded {
     event: Option<AttrIx>,
     stacks: Stacks,
-    /// Of each event: which is the first that has samples is known at the end.
+    /// Of the event, or of the first so far and others that had samples before.
     weights: BTreeMap<AttrIx, HashMap<(String, Option<StackId>), u64>>,
 }
 
@@ -33,7 +33,12 @@ impl Exporter for Folded {
     }
 
     fn sample(&mut self, sample: &CorrectedSample<'_>) {
-        if self.event.is_some_and(|event| event != sample.attr) {
+        let first = self.weights.first_key_value().map(|(event, _)| *event);
+        let another = match self.event {
+            Some(event) => event != sample.attr,
+            None => first.is_some_and(|first| first < sample.attr),
+        };
+        if another {
             return;
         }
         let stack = self.stacks.of(sample);

@@ -104,6 +104,11 @@ impl Image {
         self.open().1.as_ref()
     }
 
+    /// Whether the file is known to have been changed after the recording had ended.
+    pub fn is_later(&self) -> bool {
+        self.elf().is_some_and(|elf| self.search.is_later(elf))
+    }
+
     fn open(&self) -> &(ImageState, Option<Elf>) {
         self.opened.get_or_init(|| match self.name.kind {
             NameKind::Kernel => (ImageState::Kernel, None),

@@ -12,23 +12,26 @@ use rustc_demangle::try_demangle;
 /// Names that get longer stay as they are; the longest of large programs have some thousand bytes.
 const LONGEST: usize = 64 << 10;
 
+/// A name as it is shown.
+pub struct Demangled {
+    /// The name.
+    pub name: String,
+    /// Whether it stays as it is because it gets too long, as it would for one who does not look.
+    pub endless: bool,
+}
+
 /// Demangles what is mangled and does not get too long.
 pub fn demangle(name: &str) -> String {
-    let (plain, version) = split(name);
+    demangled(name).name
+}
+
+/// The same, and why it stays.
+pub fn demangled(name: &str) -> Demangled {
+    let (plain, version) = name.split_at(name.find('@').unwrap_or(name.len()));
     match written(plain) {
-        Some(Ok(Bounded(source))) => source + version,
-        _ => name.to_owned(),
+        Some(Ok(Bounded(source))) => Demangled { name: source + version, endless: false },
+        written => Demangled { name: name.to_owned(), endless: written.is_some() },
     }
-}
-
-/// Whether a name gets too long to be demangled by one who does not look.
-pub fn is_endless(name: &str) -> bool {
-    written(split(name).0).is_some_and(|written| written.is_err())
-}
-
-/// A name and its version.
-fn split(name: &str) -> (&str, &str) {
-    name.split_at(name.find('@').unwrap_or(name.len()))
 }
 
 /// `None` of what is not mangled, an error of what cannot be written.
@@ -100,6 +103,7 @@ mod tests {
 
     #[test]
     fn names_that_repeat_without_end_are_not_written() {
+        let is_endless = |name: &str| demangled(name).endless;
         assert!(demangle(&doubling(3)).starts_with("f("), "{}", demangle(&doubling(3)));
         let long = doubling(17);
         assert_eq!(demangle(&long), long);

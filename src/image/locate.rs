@@ -195,11 +195,15 @@ impl SearchPath {
 
     /// A file that nothing but its path speaks for, unless it was changed since; what the user points to is taken as it is.
     fn unchanged(&self, elf: Elf, build_id: Option<&[u8]>) -> Result<Elf, Option<Missing>> {
-        let changed = elf.modified().zip(self.ended).is_some_and(|(changed, ended)| changed > ended);
-        match changed && build_id.is_none() && self.symfs.is_empty() {
+        match self.is_later(&elf) && build_id.is_none() && self.symfs.is_empty() {
             true => Err(Some(Missing::Changed { file: elf.path().to_owned() })),
             false => Ok(elf),
         }
+    }
+
+    /// Whether a file is known to have been changed after the recording had ended.
+    pub(super) fn is_later(&self, elf: &Elf) -> bool {
+        elf.modified().zip(self.ended).is_some_and(|(changed, ended)| changed > ended)
     }
 
     /// Build-id caches, those of other machines first.

@@ -14,7 +14,7 @@ use wholesym::samply_symbols::{SymbolManager, SymbolMap};
 use wholesym::{AddressInfo, FrameDebugInfo, LookupAddress};
 
 use super::binary::Image;
-use super::demangle::{demangle, is_endless};
+use super::demangle::{Demangled, demangled};
 use super::elf::Elf;
 use super::functions::{FunctionRange, FunctionSource};
 use super::images::Images;
@@ -99,18 +99,20 @@ impl Wholesym {
         let function = image.function_at(at.svma);
         let named = function.filter(|function| function.name.is_some());
         if let Some(stub) = named.filter(|function| function.source == FunctionSource::Plt) {
-            return self::named(stub, Vec::new());
+            return self::named(stub, |_| Vec::new());
         }
         let base = image.elf().and_then(|elf| elf.segments().first()).map_or(0, |segment| segment.svma);
-        // wholesym demangles the name again, and does not stop
-        let endless = named.and_then(|function| function.name.as_deref()).is_some_and(is_endless);
-        let told = if endless { None } else { self.debug_info(images, at).map(|info| told(info, base)) };
+        let mut told = || self.debug_info(images, at).map(|info| told(info, base));
         match (named, function) {
-            (Some(function), _) => self::named(function, told.map_or_else(Vec::new, |told| told.frames)),
-            (None, Some(function)) => Some(in_unwind_entry(function, told, base)),
+            (Some(function), _) => self::named(function, |endless| match endless {
+                // wholesym demangles the name again, and does not stop
+                true => Vec::new(),
+                false => told().map_or_else(Vec::new, |told| told.frames),
+            }),
+            (None, Some(function)) => Some(in_unwind_entry(function, told(), base)),
             (None, None) => {
-                let label = || self::named(image.label_at(at.svma)?, Vec::new());
-                told.filter(|told| is_told_here(image, told)).or_else(label)
+                let label = || self::named(image.label_at(at.svma)?, |_| Vec::new());
+                told().filter(|told| is_told_here(image, told)).or_else(label)
             }
         }
     }
@@ -148,7 +150,7 @@ impl Symbolizer for Wholesym {
         };
         let known = self.functions.entry(Location { svma: start, ..at });
         known
-            .or_insert_with(|| named.and_then(|function| self::named(function, Vec::new())).map(Arc::new))
+            .or_insert_with(|| named.and_then(|function| self::named(function, |_| Vec::new())).map(Arc::new))
             .clone()
     }
 }
@@ -183,9 +185,11 @@ fn listed((range, name): (&Range<u64>, &str)) -> Symbol {
     }
 }
 
-fn named(function: &FunctionRange, mut frames: Vec<SourceFrame>) -> Option<Symbol> {
+/// A function by its own name; `frames` is asked knowing whether that is endless.
+fn named(function: &FunctionRange, frames: impl FnOnce(bool) -> Vec<SourceFrame>) -> Option<Symbol> {
     let linker_name = function.name.clone()?;
-    let name = demangle(&linker_name);
+    let Demangled { name, endless } = demangled(&linker_name);
+    let mut frames = frames(endless);
     // The debug information's name of the function itself may be another alias, or lack what tells clones apart.
     if let Some(outermost) = frames.last_mut() {
         outermost.function = Some(name.clone());

@@ -101,7 +101,7 @@ pub fn report(
         events,
         regions: correction.regions.clone(),
         missing: missing(survey),
-        unverified: unverified(survey, context.features, &options.input),
+        unverified: unverified(survey),
         nameless,
         warnings: warnings(options, survey, correction, second),
     }

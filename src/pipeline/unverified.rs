@@ -1,7 +1,7 @@
 //! Binaries that were taken by their paths alone.
 //!
-//! In: what was sampled, the recording's header and its file. Out: binaries with samples whose build the recording does not
-//! tell, and whether they were changed since it ended.
+//! In: what was sampled, the recording's header and its file. Out: when the recording ended, and binaries with samples whose
+//! build it does not tell, and whether they were changed since.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -17,18 +17,16 @@ use crate::report::UnverifiedImage;
 pub type Time = (i64, i64);
 
 /// Those that were changed first, then by their samples.
-pub fn unverified(survey: &Survey, features: &Features, input: &Path) -> Vec<UnverifiedImage> {
-    let ended = ended(features, input);
+pub fn unverified(survey: &Survey) -> Vec<UnverifiedImage> {
     let mut of_file: BTreeMap<&Path, UnverifiedImage> = BTreeMap::new();
     for (id, samples) in survey.samples_by_image() {
         let image = survey.images.get(id);
         let ImageState::Found { file, verified: false } = image.state() else { continue };
-        let changed = image.elf().and_then(|elf| elf.modified()).zip(ended);
         let of_file = of_file.entry(file).or_insert_with(|| UnverifiedImage {
             path: image.path.clone(),
             file: file.display().to_string(),
             samples: 0,
-            changed_since: changed.is_some_and(|(changed, ended)| changed > ended),
+            changed_since: image.is_later(),
         });
         of_file.samples += samples;
     }

@@ -40,13 +40,12 @@ pub(crate) fn brief(verdict: Verdict) -> &'static str {
     }
 }
 
-/// What became of an event, and why; of time the reason says both.
+/// What became of an event, and why; of time, and of what moves with another event, the reason says both.
 pub(super) fn outcome(event: &EventReport) -> String {
     let class = class(event.class);
-    let text = match event.verdict {
-        Verdict::Waited => format!("{class}: {}", event.reason),
-        _ if event.class == Class::Led => format!("{class}: {}", event.reason),
-        done => format!("{class}, {}: {}", verdict(done), event.reason),
+    let text = match event.verdict == Verdict::Waited || event.class == Class::Led {
+        true => format!("{class}: {}", event.reason),
+        false => format!("{class}, {}: {}", verdict(event.verdict), event.reason),
     };
     text.trim_end_matches(": ").into()
 }
