@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use skidconv_simulator::compiled::{IA32, LINKED, UNOPTIMIZED};
 use skidconv_simulator::grid;
 use skidconv_simulator::program::Source;
-use skidconv_simulator::sets::{CASES, LANGUAGES, MISSING, OTHERS, PATIENT, QUICK, REAL, RETIRED};
+use skidconv_simulator::sets::{CASES, QUICK, SETS};
 use skidconv_simulator::trace::Trace;
 
 /// A recording beside its truth.
@@ -51,44 +50,10 @@ pub fn grid(quick: bool) -> Result<Vec<Case>> {
     made(CASES.iter().filter(|c| !quick || QUICK.contains(&c.name)).collect(), GRID)
 }
 
-/// The simulator's cases of other programs, which most numbers were chosen without.
-pub fn others() -> Result<Vec<Case>> {
-    made(OTHERS.iter().collect(), "others")
-}
-
-/// The simulator's cases of real code, for which the libraries have to be there.
-pub fn real() -> Result<Vec<Case>> {
-    made(REAL.iter().collect(), "real")
-}
-
-/// The simulator's cases of C++ and Rust.
-pub fn languages() -> Result<Vec<Case>> {
-    made(LANGUAGES.iter().collect(), "languages")
-}
-
-/// The simulator's cases of code that is not optimized.
-pub fn unoptimized() -> Result<Vec<Case>> {
-    made(UNOPTIMIZED.iter().collect(), "unoptimized")
-}
-
-/// The simulator's cases of IA-32.
-pub fn ia32() -> Result<Vec<Case>> {
-    made(IA32.iter().collect(), "ia32")
-}
-
-/// The simulator's cases of programs that are linked with shared libraries.
-pub fn linked() -> Result<Vec<Case>> {
-    made(LINKED.iter().collect(), "linked")
-}
-
-/// The simulator's cases of misses in programs of all of these sets.
-pub fn missing() -> Result<Vec<Case>> {
-    made(MISSING.iter().collect(), "missing")
-}
-
-/// The simulator's cases whose addresses are late only after long waits.
-pub fn patient() -> Result<Vec<Case>> {
-    made(PATIENT.iter().collect(), "patient")
+/// The simulator's cases of a set.
+pub fn of(set: &str) -> Result<Vec<Case>> {
+    let (_, cases) = SETS.iter().find(|(name, _)| *name == set).with_context(|| format!("no set {set}"))?;
+    made(cases.iter().collect(), set)
 }
 
 /// Cases of a set; made if they are not there.
@@ -109,11 +74,6 @@ fn made(mut wanted: Vec<&grid::Case>, set: &str) -> Result<Vec<Case>> {
         }
     }
     Ok(wanted.iter().map(|c| case(c.name)).collect())
-}
-
-/// The simulator's cases of several events that retire, or of others than instructions.
-pub fn retired() -> Result<Vec<Case>> {
-    made(RETIRED.iter().collect(), "retired")
 }
 
 /// The cases of a folder, by name.

@@ -1,5 +1,6 @@
 //! The estimators, each run as a user would run it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
@@ -94,35 +95,48 @@ impl Estimator {
 
 /// Distances of the samples of a recording.
 fn scored(recording: &Path, truth: &Truth) -> Result<Scores> {
-    let [function, block, instruction] = levels(truth, &samples(recording, "instructions")?.0);
-    let at =
-        |event: &str, truth: &Profile| Ok::<_, anyhow::Error>(distance(&samples(recording, event)?.0, truth));
-    let parts = PARTS.iter().zip(&truth.retired).filter_map(|(event, truth)| at(event, truth).transpose());
-    let parts: Vec<f64> = parts.collect::<Result<_>>()?;
+    let samples = Samples::read(recording)?;
+    let at = |event: &str, truth: &Profile| distance(&samples.of(event).0, truth);
+    let [function, block, instruction] = levels(truth, &samples.of("instructions").0);
     Ok(Scores {
-        retired: mean(parts.into_iter()),
+        retired: mean(PARTS.iter().zip(&truth.retired).filter_map(|(event, truth)| at(event, truth))),
         function,
         block,
         instruction,
-        cycles: at("cycles", &truth.heads)?,
-        loads: at("L1-dcache-load-misses", &truth.loads)?,
-        branches: at("branch-misses", &truth.branches)?,
+        cycles: at("cycles", &truth.heads),
+        loads: at("L1-dcache-load-misses", &truth.loads),
+        branches: at("branch-misses", &truth.branches),
         ..Scores::default()
     })
 }
 
-/// Weights by address, and the number of samples, of the events whose name begins so.
-pub fn samples(recording: &Path, event: &str) -> Result<(Profile, usize)> {
-    let file = PerfFile::open(recording)?;
-    let mut records = file.records()?;
-    let (mut profile, mut count) = (Profile::new(), 0);
-    while let Some(record) = records.next()? {
-        if let Some(sample) = file.sample(&record)?
-            && file.attrs()[sample.attr.0 as usize].name.starts_with(event)
-        {
-            *profile.entry(sample.ip).or_default() += sample.period as f64;
-            count += 1;
+/// Weights by address, and the number of samples, by the names of events.
+pub struct Samples(BTreeMap<String, (Profile, usize)>);
+
+impl Samples {
+    /// Reads those of a recording.
+    pub fn read(recording: &Path) -> Result<Samples> {
+        let file = PerfFile::open(recording)?;
+        let mut records = file.records()?;
+        let mut samples = Samples(BTreeMap::new());
+        while let Some(record) = records.next()? {
+            if let Some(sample) = file.sample(&record)? {
+                let name = &file.attrs()[sample.attr.0 as usize].name;
+                let (profile, count) = samples.0.entry(name.clone()).or_default();
+                *profile.entry(sample.ip).or_default() += sample.period as f64;
+                *count += 1;
+            }
         }
+        Ok(samples)
     }
-    Ok((profile, count))
+
+    /// Those of the events whose names begin so.
+    pub fn of(&self, event: &str) -> (Profile, usize) {
+        let (mut sums, mut count) = (Profile::new(), 0);
+        for (_, (profile, n)) in self.0.iter().filter(|(name, _)| name.starts_with(event)) {
+            profile.iter().for_each(|(&at, weight)| *sums.entry(at).or_default() += weight);
+            count += n;
+        }
+        (sums, count)
+    }
 }

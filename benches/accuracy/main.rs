@@ -83,6 +83,24 @@ struct Arguments {
     bench: bool,
 }
 
+impl Arguments {
+    /// Sets that are asked for beside the grid.
+    fn sets(&self) -> impl Iterator<Item = &'static str> {
+        let sets = [
+            (self.others, "others"),
+            (self.patient, "patient"),
+            (self.real, "real"),
+            (self.languages, "languages"),
+            (self.unoptimized, "unoptimized"),
+            (self.ia32, "ia32"),
+            (self.linked, "linked"),
+            (self.missing, "missing"),
+            (self.retired, "retired"),
+        ];
+        sets.into_iter().filter(|(asked, _)| *asked).map(|(_, set)| set)
+    }
+}
+
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     if arguments.cost {
@@ -90,32 +108,8 @@ fn main() -> anyhow::Result<()> {
     }
     let mut all: Vec<Case> = cases::held()?;
     all.extend(cases::grid(arguments.quick)?);
-    if arguments.others {
-        all.extend(cases::others()?);
-    }
-    if arguments.patient {
-        all.extend(cases::patient()?);
-    }
-    if arguments.real {
-        all.extend(cases::real()?);
-    }
-    if arguments.languages {
-        all.extend(cases::languages()?);
-    }
-    if arguments.unoptimized {
-        all.extend(cases::unoptimized()?);
-    }
-    if arguments.ia32 {
-        all.extend(cases::ia32()?);
-    }
-    if arguments.linked {
-        all.extend(cases::linked()?);
-    }
-    if arguments.missing {
-        all.extend(cases::missing()?);
-    }
-    if arguments.retired {
-        all.extend(cases::retired()?);
+    for set in arguments.sets() {
+        all.extend(cases::of(set)?);
     }
     for folder in &arguments.folders {
         all.extend(cases::within(folder, folder.display().to_string())?);

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::cases::Case;
-use super::estimator::{ALL, Estimator, samples};
+use super::estimator::{ALL, Estimator, Samples};
 use super::score::{COLUMNS, PARTS, Scores, noise};
 use super::truth::Truth;
 
@@ -40,9 +40,9 @@ impl Table {
 
     /// Adds what exact samples would be off by.
     pub fn noise(&mut self, case: &Case, truth: &Truth) -> Result<()> {
-        let count = |event| Ok::<_, anyhow::Error>(samples(&case.recording(), event)?.1 as f64);
-        let parts = PARTS.map(count).into_iter().collect::<Result<Vec<f64>>>()?;
-        self.add(case, NOISE, noise(truth, count("instructions")?, &parts));
+        let samples = Samples::read(&case.recording())?;
+        let count = |event| samples.of(event).1 as f64;
+        self.add(case, NOISE, noise(truth, count("instructions"), &PARTS.map(count)));
         Ok(())
     }
 

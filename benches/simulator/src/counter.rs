@@ -1,6 +1,7 @@
 //! A hardware counter: what it counts, and when it overflows.
 
-use crate::core::Cycle;
+use crate::core::{Cycle, Executed};
+use crate::inst::Flow;
 use crate::interrupt::{Lands, Skid};
 
 /// What is counted, with the names and codes that perf gives it.
@@ -49,9 +50,15 @@ impl Event {
         }
     }
 
-    /// Whether it happens when an instruction retires.
-    pub fn retires(self) -> bool {
-        matches!(self, Event::Instructions | Event::Branches | Event::Loads | Event::Stores)
+    /// Whether it happens as this instruction retires, not before.
+    pub fn retires(self, executed: Executed<'_>) -> bool {
+        match self {
+            Event::Instructions => true,
+            Event::Branches => executed.inst.flow != Flow::Next,
+            Event::Loads => !executed.loads.is_empty(),
+            Event::Stores => !executed.stores.is_empty(),
+            Event::Cycles | Event::LoadMisses | Event::BranchMisses => false,
+        }
     }
 }
 

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use crate::compiled::{IA32, LINKED, UNOPTIMIZED};
 use crate::core::Model;
 use crate::counter::{Event, Period, Setup};
 use crate::distance::{self, Distance};
 use crate::interrupt::{Lands, Skid};
 use crate::perfdata::{self, About};
 use crate::sampler::{self, Plan, Recording};
-use crate::sets::{CASES, LANGUAGES, MISSING, OTHERS, PATIENT, REAL, RETIRED};
+use crate::sets::SETS;
 use crate::trace::Trace;
 use crate::{Error, Result, truth};
 
@@ -107,8 +106,7 @@ impl Case {
 
     /// Every case.
     fn all() -> impl Iterator<Item = &'static Case> {
-        let sets = [CASES, OTHERS, REAL, LANGUAGES, UNOPTIMIZED, IA32, LINKED, MISSING, PATIENT, RETIRED];
-        sets.into_iter().flatten()
+        SETS.into_iter().flat_map(|(_, cases)| cases)
     }
 
     /// Records `trace` and writes `NAME.perf.data` and `NAME.truth.tsv` into `out`.

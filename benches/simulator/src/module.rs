@@ -60,10 +60,9 @@ impl Module {
 
     /// Where the function around an address of the run begins.
     pub fn function(&self, address: u64) -> Option<u64> {
-        let own = address.wrapping_sub(self.bias?);
-        let before = self.image.functions.partition_point(|f| f.start <= own);
-        let start = self.image.functions[..before].last().map(|f| f.start);
-        start.filter(|_| self.image.bytes_at(own).is_some()).map(|start| start + self.bias.unwrap_or(0))
+        let bias = self.bias.filter(|_| self.bytes_at(address).is_some())?;
+        let before = self.image.functions.partition_point(|f| f.start + bias <= address);
+        self.image.functions[..before].last().map(|f| f.start + bias)
     }
 
     /// The bytes from an address of the run to the end of the code.
@@ -82,10 +81,10 @@ fn mapped(said: &str) -> Vec<(&str, u64)> {
     for line in &lines[begin..] {
         if let Some((_, tried)) = line.split_once("trying file=") {
             path = tried;
-        } else if let Some((_, file)) = line.split_once("\tfile=/")
-            && let Some((rest, _)) = file.split_once(" [")
+        } else if let Some((file, _)) = line.split_once("\tfile=").and_then(|(_, file)| file.split_once(" ["))
         {
-            path = &line[line.len() - file.len() - 1..][..rest.len() + 1];
+            // a name without a folder was looked for
+            path = if file.starts_with('/') { file } else { path };
         } else if let Some((_, base)) = line.split_once(" base: 0x") {
             let digits = base.split(' ').next().unwrap_or_default();
             found.extend(u64::from_str_radix(digits, 16).ok().map(|base| (path, base)));

@@ -8,7 +8,6 @@ use rand::rngs::Xoshiro256PlusPlus;
 
 use crate::core::{Core, Cycle, Executed, Timing};
 use crate::counter::{Counter, Event, Setup};
-use crate::inst::Flow;
 use crate::interrupt::Skid;
 use crate::stack::{BranchStack, CallStack, Taken};
 use crate::trace::{InstIx, Step, Trace};
@@ -150,9 +149,9 @@ impl<'a> Run<'a> {
         truth.head_cycles += held;
         truth.load_misses += u64::from(timing.miss.is_some());
         truth.mispredicts += u64::from(timing.mispredict.is_some());
-        truth.loads += u64::from(!executed.loads.is_empty());
-        truth.stores += u64::from(!executed.stores.is_empty());
-        truth.branches += u64::from(executed.inst.flow != Flow::Next);
+        truth.branches += u64::from(Event::Branches.retires(executed));
+        truth.loads += u64::from(Event::Loads.retires(executed));
+        truth.stores += u64::from(Event::Stores.retires(executed));
     }
 
     /// Cycles pass while this instruction is the head, and misses happen before it retires: their interrupts can hit itself.
@@ -172,14 +171,7 @@ impl<'a> Run<'a> {
 
     fn count_retired(&mut self, executed: Executed<'_>, timing: &Timing) {
         for i in 0..self.counters.len() {
-            let counts = match self.counters[i].setup.event {
-                Event::Instructions => true,
-                Event::Branches => executed.inst.flow != Flow::Next,
-                Event::Loads => !executed.loads.is_empty(),
-                Event::Stores => !executed.stores.is_empty(),
-                Event::Cycles | Event::LoadMisses | Event::BranchMisses => false,
-            };
-            if counts {
+            if self.counters[i].setup.event.retires(executed) {
                 self.count(i, 1, timing.retire, executed.inst.address, timing);
             }
         }

@@ -1,9 +1,24 @@
 //! The sets of cases: programs × cores × skids × sample counts, chosen so that each program meets cores unlike one another.
 
+use crate::compiled::{IA32, LINKED, UNOPTIMIZED};
 use crate::core::Model;
 use crate::grid::{CHAINS, Case, HUMP, MISSES, PLAIN, Retired, TAIL, With, about, cases, lognormal};
 use crate::interrupt::Lands::{AfterHead, AfterLongHead, OnHead};
 use crate::interrupt::Skid;
+
+/// All sets, by name.
+pub const SETS: [(&str, &[Case]); 10] = [
+    ("grid", CASES),
+    ("others", OTHERS),
+    ("real", REAL),
+    ("languages", LANGUAGES),
+    ("unoptimized", UNOPTIMIZED),
+    ("ia32", IA32),
+    ("linked", LINKED),
+    ("missing", MISSING),
+    ("patient", PATIENT),
+    ("retired", RETIRED),
+];
 
 const FREQUENCY: With = With { frequency: true, ..PLAIN };
 const ALL: With = With { retired: Retired::All, ..PLAIN };
