@@ -61,7 +61,7 @@ pub use plt::{PltTarget, global_offset_table};
 pub use pointers::Standing;
 pub use running::{FileMap, Mappings, Place, Running};
 pub use segment::Segment;
-pub use space::{AddressSpaces, Company, Era, Eras};
+pub use space::{AddressSpaces, Company, Era, Eras, View};
 pub use symbols::{SourceFrame, Symbol, Symbolizer, Wholesym};
 pub use text::SourceText;
 pub use unwind::{CallerRules, Cfa, RowId, Saved};

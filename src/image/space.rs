@@ -10,9 +10,11 @@
 mod company;
 mod era;
 mod lineage;
+mod view;
 
 pub use company::Company;
 pub use era::{Era, Eras};
+pub use view::View;
 
 use std::collections::HashMap;
 
@@ -41,6 +43,8 @@ pub struct AddressSpaces {
     laid: Vec<Moment>,
     spaces: Vec<Space>,
     lineage: Lineage,
+    /// Of each space.
+    views: Vec<View>,
     kernel: SpaceIx,
     anchor: Option<Anchor>,
     /// Where kernel modules begin.
@@ -138,6 +142,7 @@ impl AddressSpaces {
         }
         self.identify();
         self.lineage = Lineage::new(&self.spaces, &self.mappings);
+        self.views = view::views(&self.spaces, &self.mappings);
         self.note_changes();
     }
 

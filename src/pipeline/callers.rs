@@ -353,7 +353,7 @@ mod tests {
         for (samples, callers) in [(named, vec![Some(location(5))]), (10 - named, Vec::new())] {
             let cell =
                 Cell { attr: AttrIx(0), at: location(6), context: 0, samples, weight: samples, exact: 0 };
-            book.note(&cell, &Context { callers: Some(callers.into()), unwound: false });
+            book.note(&cell, &Context { callers: Some(callers.into()), unwound: false, view: None });
         }
         book.close(10.0)
     }

@@ -15,7 +15,7 @@ use crate::attribute::Share;
 use crate::code::Program;
 use crate::export::Intervals;
 use crate::ibs::is_forwarded;
-use crate::image::{Images, Location};
+use crate::image::{Company, Images, Location};
 use crate::options::Options;
 use crate::perfdata::{self, AttrIx, PerfFile};
 use crate::progress::{Progress, Stage, each};
@@ -124,7 +124,15 @@ pub fn correct(
     let of = |attr: &perfdata::Attr| calibration.as_ref().and_then(|known| known.event(&attr.name));
     let known: Vec<Option<&EventSkid>> = file.attrs().iter().map(of).collect();
     let located = Located::new(survey, &program, &all);
-    let desk = Desk { survey, program: &program, located: &located, kinds: &kinds, known: &known };
+    let company = Company::new(&survey.spaces);
+    let desk = Desk {
+        survey,
+        program: &program,
+        located: &located,
+        company: &company,
+        kinds: &kinds,
+        known: &known,
+    };
     let evidence = desk.evidence();
     if evidence.retired.is_empty() && evidence.time.is_none() {
         active
@@ -250,6 +258,8 @@ pub(super) struct Desk<'a> {
     pub(super) program: &'a Program,
     /// Where the samples of the first stand in the second.
     pub(super) located: &'a Located<'a>,
+    /// Which images processes show together.
+    pub(super) company: &'a Company,
     /// Per event.
     pub(super) kinds: &'a [Kind],
     /// Per event, what was measured of it on such a processor.

@@ -1,6 +1,6 @@
 //! Answers → a plan of where each cell's samples go, for one event in one region.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::correct::{Assigned, Correction, Desk};
 use super::decoding::{at, place};
@@ -10,7 +10,7 @@ use crate::attribute::{
     by_waiting, suspicion,
 };
 use crate::code::{FunctionIx, Place};
-use crate::image::RowId;
+use crate::image::{ImageId, RowId, View};
 use crate::perfdata::AttrIx;
 use crate::report::Class;
 use crate::skid::folded::Counts;
@@ -164,6 +164,8 @@ struct Routes<'a> {
     frames: Option<((u32, FunctionIx), Frames)>,
     /// What was found for these, by function.
     found: BTreeMap<FunctionIx, Option<Route>>,
+    /// Whether views show images, as far as it was asked.
+    shown: HashMap<(View, ImageId), bool>,
 }
 
 /// Of a chain that stays as it is, but for the sampled address …
@@ -178,6 +180,9 @@ impl Ways for Routes<'_> {
         let survey = self.desk.survey;
         let number = survey.cells[row.cell as usize].context;
         let context = &survey.contexts[number as usize];
+        if !self.shows(context.view, from, to) {
+            return None;
+        }
         if context.unwound {
             // unwinding goes on from the registers as they are: only where the rules are the same
             let same = from.function == to.function && self.desk.rules(from) == self.desk.rules(to);
@@ -200,7 +205,15 @@ impl Ways for Routes<'_> {
 
 impl<'a> Routes<'a> {
     fn new(desk: &'a Desk<'a>, answer: &'a Answer) -> Routes<'a> {
-        Routes { desk, answer, calls: Calls::new(desk.program), frames: None, found: BTreeMap::new() }
+        let (calls, found, shown) = (Calls::new(desk.program), BTreeMap::new(), HashMap::new());
+        Routes { desk, answer, calls, frames: None, found, shown }
+    }
+
+    /// Whether a sample at one node of a process with such a view may go to another: not into a program that runs elsewhere.
+    fn shows(&mut self, view: Option<View>, from: &Node, to: &Node) -> bool {
+        let Some(view) = view.filter(|_| from.function != to.function) else { return true };
+        let [from, to] = [from, to].map(|node| at(self.desk.program.place(node.function, node.inst)).image);
+        from == to || *self.shown.entry((view, to)).or_insert_with(|| self.desk.company.shows(view, to))
     }
 }
 

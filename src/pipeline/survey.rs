@@ -8,7 +8,7 @@ use linux_perf_event_reader::constants::PERF_RECORD_SAMPLE;
 
 use super::equal::{Branch, Group, Run};
 use super::fold::{Stretches, fold};
-use crate::image::{AddressSpaces, ImageId, Images, Location, Mapped, SearchPath, When};
+use crate::image::{AddressSpaces, ImageId, Images, Location, Mapped, SearchPath, View, When};
 use crate::perfdata::kinds::CALLCHAIN_DEFERRED;
 use crate::perfdata::{AttrIx, CpuMode, Error, PerfFile, Record, Sample, Sideband, Warning};
 use crate::progress::{Progress, Stage};
@@ -25,7 +25,7 @@ pub type ContextIx = u32;
 /// Number of a cell in [`Survey::cells`].
 pub type CellIx = u32;
 
-/// Samples that nothing tells apart but their time: same event, place and callers.
+/// Samples that nothing tells apart but their time: same event, place and callers, in processes that show the same images.
 #[derive(Clone, Debug)]
 pub struct Cell {
     /// The event.
@@ -42,13 +42,15 @@ pub struct Cell {
     pub exact: u64,
 }
 
-/// What a sample says of how it came to be where it is.
+/// What a sample says of how it came to be where it is, and of where else its process could have been.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Context {
     /// The innermost return addresses, innermost first; `None` where the sample has no callchain of its own mode.
     pub callers: Option<Box<[Option<Location>]>>,
     /// Readers unwind it from its registers and a copy of its stack.
     pub unwound: bool,
+    /// What its process shows; `None` where nothing is known of that.
+    pub view: Option<View>,
 }
 
 /// What one event has.
@@ -300,7 +302,11 @@ impl Survey {
         let callers = |part: Range<usize>| {
             part.skip(1).take(DEPTH).filter_map(|ix| sample.callchain.get(ix)).map(place).collect()
         };
-        Context { callers: sample.callchain.part(sample.mode).map(callers), unwound: sample.is_unwound() }
+        Context {
+            callers: sample.callchain.part(sample.mode).map(callers),
+            unwound: sample.is_unwound(),
+            view: self.spaces.view(sample.mode, sample.pid, when(record, sample)),
+        }
     }
 }
 

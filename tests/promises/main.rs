@@ -21,4 +21,5 @@ mod accuracy;
 mod baselines;
 mod branches;
 mod linked;
+mod processes;
 mod unverified;

@@ -98,6 +98,8 @@ pub struct Recording {
     pub features: Vec<(u32, Vec<u8>)>,
     /// Size of the attribute structures, if not that of the latest Linux: an older perf refuses larger ones than its own.
     pub attr_size: Option<usize>,
+    /// The process of samples and mappings, if not 41.
+    pub pid: Option<u32>,
 }
 
 impl Recording {
@@ -115,9 +117,14 @@ impl Recording {
         [&self.half(kind)[..], &shorts[0], &shorts[1], body].concat()
     }
 
+    /// Process and thread.
+    fn task(&self) -> Vec<u8> {
+        [self.half(self.pid.unwrap_or(41)), self.half(42)].concat()
+    }
+
     /// A sample in user mode of the event with `id`.
     pub fn sample(&self, id: u64, ip: u64, time: u64, chain: &[u64]) -> Vec<u8> {
-        let ids = [self.half(41), self.half(42)].concat();
+        let ids = self.task();
         let head: Vec<u8> = [id, ip].iter().flat_map(|&w| self.word(w)).collect();
         let words = [&[time, 1000, chain.len() as u64][..], chain].concat();
         let tail: Vec<u8> = words.iter().flat_map(|&w| self.word(w)).collect();
@@ -150,11 +157,11 @@ impl Recording {
 
     /// A mapping of `path` into the process of the samples, at time 1.
     pub fn mmap(&self, path: &Path, start: u64, len: u64, pgoff: u64) -> Vec<u8> {
-        let mut body = [self.half(41), self.half(42)].concat();
+        let mut body = self.task();
         body.extend([start, len, pgoff].iter().flat_map(|&w| self.word(w)));
         body.extend(path.to_str().unwrap().as_bytes());
         body.resize((body.len() + 1).next_multiple_of(8), 0);
-        body.extend(self.half(41).iter().chain(&self.half(42)));
+        body.extend(self.task());
         let id = self.events[0][0];
         body.extend([1, id].iter().flat_map(|&w| self.word(w)));
         self.record(1, 2, &body)

@@ -1,11 +1,11 @@
 //! Which images were in one process together.
 //!
-//! In: address spaces over time, with who forked from whom. Out: for two images, whether some process ever saw both. It does not
-//! know whether that was at one moment.
+//! In: address spaces over time, with who forked from whom. Out: for two images, whether some process ever saw both; for a view,
+//! whether it shows an image. It does not know whether that was at one moment.
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{AddressSpaces, SpaceIx};
+use super::{AddressSpaces, SpaceIx, View};
 use crate::image::ImageId;
 
 /// Forks of forks of forks; no more of them are gone back.
@@ -40,9 +40,18 @@ impl Company {
         }
     }
 
+    /// Whether a view shows an image.
+    pub fn shows(&self, view: View, image: ImageId) -> bool {
+        self.mapped.get(&image).is_some_and(|of| self.within(view.0, of))
+    }
+
     /// Whether one of the `spaces` is one `of` others, or shows what was in it.
     fn below(&self, spaces: &BTreeSet<SpaceIx>, of: &BTreeSet<SpaceIx>) -> bool {
-        let line = |&space: &SpaceIx| std::iter::successors(Some(space), |&space| self.parents[space]);
-        spaces.iter().any(|space| line(space).take(MOST_FORKS).any(|space| of.contains(&space)))
+        spaces.iter().any(|&space| self.within(space, of))
+    }
+
+    fn within(&self, space: SpaceIx, of: &BTreeSet<SpaceIx>) -> bool {
+        let mut line = std::iter::successors(Some(space), |&space| self.parents[space]);
+        line.by_ref().take(MOST_FORKS).any(|space| of.contains(&space))
     }
 }

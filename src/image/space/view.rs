@@ -1,0 +1,65 @@
+//! Processes that show the same images.
+//!
+//! In: address spaces over time, with who forked from whom. Out: for each space a view, which others have that show the same images
+//! in all. It does not know at which moment, nor where. Spaces may have views of their own that show the same (a child that maps an
+//! image again that it had of its parent).
+
+use std::collections::{HashMap, HashSet};
+
+use super::{AddressSpaces, Space, SpaceIx};
+use crate::image::ImageId;
+use crate::image::mapping::{Mapping, When};
+use crate::perfdata::CpuMode;
+
+/// What is shown together, by the first space that shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct View(pub(super) SpaceIx);
+
+/// Of each of `spaces`, among which parents come before their children, its view. Sets of images are compared by their sums, of as
+/// many bits that unlike ones hardly ever have the same.
+pub(super) fn views(spaces: &[Space], mappings: &[Mapping]) -> Vec<View> {
+    let mut first: HashMap<u64, View> = HashMap::new();
+    let mut sums: Vec<Vec<(u32, u64)>> = Vec::with_capacity(spaces.len());
+    let mut views = Vec::with_capacity(spaces.len());
+    for (ix, space) in spaces.iter().enumerate() {
+        let inherited = space.parent.map_or(0, |(parent, forked)| before(&sums[parent], forked));
+        let (mut sum, mut seen) = (vec![(0, inherited)], HashSet::new());
+        let mut last = inherited;
+        for &number in &space.own {
+            let image = mappings[number as usize].image;
+            if seen.insert(image) {
+                last = last.wrapping_add(mixed(image));
+                sum.push((number + 1, last));
+            }
+        }
+        sums.push(sum);
+        views.push(*first.entry(last).or_insert(View(ix)));
+    }
+    views
+}
+
+/// The sum of what had been mapped when so many mappings had been laid.
+fn before(sums: &[(u32, u64)], laid: u32) -> u64 {
+    let known = sums.partition_point(|&(number, _)| number <= laid);
+    known.checked_sub(1).map_or(0, |last| sums[last].1)
+}
+
+/// The bits of a number spread (the finalizer of SplitMix64: Steele, Lea and Flood, OOPSLA 2014).
+fn mixed(image: ImageId) -> u64 {
+    let mut bits = (u64::from(image.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ bits >> 31
+}
+
+impl AddressSpaces {
+    /// What a process shows in a mode, in the space that it has at a moment.
+    pub fn view(&self, mode: CpuMode, pid: i32, at: When) -> Option<View> {
+        let space = match mode {
+            CpuMode::Kernel => Some(self.kernel),
+            CpuMode::User | CpuMode::Unknown => self.space_of(pid, self.moment(at)),
+            CpuMode::Hypervisor | CpuMode::GuestKernel | CpuMode::GuestUser => None,
+        };
+        self.views.get(space?).copied()
+    }
+}
