@@ -13,6 +13,7 @@ use super::inst::{Inst, Registers};
 use super::link::Linker;
 use super::program::{CallSite, FunctionIx, Place, Program};
 use super::state::{Form, Location, State, Unknown};
+use super::values::States;
 
 /// Numbers that are looked at for one call, at most: where something is found it takes 60.
 const MOST_STEPS: usize = 400;
@@ -38,16 +39,23 @@ pub struct Callbacks {
     pub given: BTreeSet<Place>,
 }
 
+/// What was found of functions by their entries, which others ask for again; `None` of one whose numbers do not settle.
+#[derive(Default)]
+pub struct Memory(BTreeMap<Place, Option<Rc<States>>>);
+
 impl Callbacks {
-    /// Those of each of `calls`, which are indirect, in `program`.
+    /// Those of each of `calls`, which are indirect, in `program`. What is at an entry is the same whenever there is a function in
+    /// `memory`.
     pub fn find(
         program: &Program,
         calls: &BTreeSet<Place>,
         linker: &dyn Linker,
+        memory: &mut Memory,
     ) -> BTreeMap<Place, Callbacks> {
         let mut search = Search {
             program,
             linker,
+            memory,
             followed: BTreeMap::new(),
             work: Vec::new(),
             seen: BTreeSet::new(),
@@ -70,6 +78,7 @@ struct Sought {
 struct Search<'a> {
     program: &'a Program,
     linker: &'a dyn Linker,
+    memory: &'a mut Memory,
     followed: BTreeMap<FunctionIx, Option<Rc<Followed<'a>>>>,
     work: Vec<Sought>,
     seen: BTreeSet<Sought>,
@@ -225,9 +234,17 @@ impl<'a> Search<'a> {
     }
 
     fn followed(&mut self, function: FunctionIx) -> Option<Rc<Followed<'a>>> {
-        let program = self.program;
-        let follow = || Followed::new(&program.functions[function].1).map(Rc::new);
-        self.followed.entry(function).or_insert_with(follow).clone()
+        let Search { program, memory, followed, .. } = self;
+        let follow = || {
+            let (at, function) = (program.entry(function), &program.functions[function].1);
+            if let Some(known) = memory.0.get(&at) {
+                return Some(Rc::new(Followed::again(function, known.clone()?)));
+            }
+            let found = Followed::new(function).map(Rc::new);
+            memory.0.insert(at, found.as_ref().map(|found| found.values.states()));
+            found
+        };
+        followed.entry(function).or_insert_with(follow).clone()
     }
 }
 
@@ -249,7 +266,8 @@ mod tests {
         let functions = ranges.iter().map(|range| (0, explore(&source, range.clone(), &[]))).collect();
         let program = Program::link(functions, &NoStubs, &Told { complete: true, ..Told::default() });
         let calls = BTreeSet::from([Place { space: 0, address: call }]);
-        let callbacks = &Callbacks::find(&program, &calls, &NoStubs)[&Place { space: 0, address: call }];
+        let callbacks = &Callbacks::find(&program, &calls, &NoStubs, &mut Memory::default())
+            [&Place { space: 0, address: call }];
         let addresses = |places: &BTreeSet<Place>| places.iter().map(|at| at.address).collect();
         (addresses(&callbacks.entered), addresses(&callbacks.given))
     }

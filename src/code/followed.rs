@@ -5,12 +5,13 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use super::cfg::BlockIx;
 use super::function::Function;
 use super::inst::{Effect, Inst, Number};
 use super::state::{Form, Location, State};
-use super::values::Values;
+use super::values::{States, Values};
 
 /// A function whose numbers are followed once somebody asks for them.
 pub(super) struct Numbers<'a> {
@@ -42,9 +43,17 @@ pub(super) struct Followed<'a> {
 impl<'a> Followed<'a> {
     /// `None` of a function whose numbers do not settle.
     pub fn new(function: &'a Function) -> Option<Followed<'a>> {
-        let values = Values::new(&function.insts, &function.cfg, &function.dominators)?;
+        Some(Followed::with(function, Values::new(&function.insts, &function.cfg, &function.dominators)?))
+    }
+
+    /// Of a function whose `states` were found before.
+    pub fn again(function: &'a Function, states: Rc<States>) -> Followed<'a> {
+        Followed::with(function, Values::again(&function.insts, &function.cfg, states))
+    }
+
+    fn with(function: &'a Function, values: Values<'a>) -> Followed<'a> {
         let predecessors = function.cfg.predecessors();
-        Some(Followed { insts: &function.insts, values, predecessors, stored: OnceCell::new() })
+        Followed { insts: &function.insts, values, predecessors, stored: OnceCell::new() }
     }
 
     /// What is stored in a slot, wherever.

@@ -45,7 +45,7 @@ mod values;
 mod vector;
 mod width;
 
-pub use callbacks::Callbacks;
+pub use callbacks::{Callbacks, Memory};
 pub use cfg::{Block, BlockIx, Cfg, Edge, EdgeKind, Exit};
 pub use decode::{Bitness, decode, disassemble};
 pub use dominators::Dominators;

@@ -5,9 +5,10 @@
 //! static single assignment form", 1991).
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::rc::Rc;
 
-use super::cfg::{BlockIx, Cfg};
+use super::cfg::{BlockIx, Cfg, Edge};
 use super::dominators::Dominators;
 use super::frame::Frame;
 use super::inst::Inst;
@@ -22,6 +23,12 @@ const LARGEST: usize = 1 << 17;
 pub(super) struct Values<'a> {
     insts: &'a [Inst],
     cfg: &'a Cfg,
+    states: Rc<States>,
+}
+
+/// The same without the function.
+#[derive(Debug)]
+pub struct States {
     frame: Rc<Frame>,
     entering: Vec<State>,
     leaving: Vec<State>,
@@ -30,55 +37,26 @@ pub(super) struct Values<'a> {
 impl<'a> Values<'a> {
     /// `None` if the states do not settle, or of a function that is very large; of a large one only the registers are followed.
     pub fn new(insts: &'a [Inst], cfg: &'a Cfg, dominators: &Dominators) -> Option<Values<'a>> {
-        let settled = |frame: Frame| Values::settled(insts, cfg, dominators, frame.into());
-        let Some(values) = settled(Frame::default()) else {
-            return settled(Frame { ignored: true, ..Frame::default() });
+        let search = Search { insts, cfg, dominators };
+        let values = |states: States| Values { insts, cfg, states: Rc::new(states) };
+        let Some(settled) = search.settled(Frame::default()).map(values) else {
+            return search.settled(Frame { ignored: true, ..Frame::default() }).map(values);
         };
-        let given = values.given();
-        if given.is_empty() { Some(values) } else { settled(Frame { given, ..Frame::default() }) }
+        let given = settled.given();
+        match given.is_empty() {
+            true => Some(settled),
+            false => search.settled(Frame { given, ..Frame::default() }).map(values),
+        }
     }
 
-    fn settled(
-        insts: &'a [Inst],
-        cfg: &'a Cfg,
-        dominators: &Dominators,
-        frame: Rc<Frame>,
-    ) -> Option<Values<'a>> {
-        let predecessors = cfg.predecessors();
-        let none = vec![State::default(); cfg.blocks.len()];
-        let mut values = Values { insts, cfg, frame, entering: none.clone(), leaving: none };
-        let mut met = Met::new();
-        for _ in 0..ROUNDS {
-            values.pass(&dominators.order, &predecessors, &mut met)?;
-            let known = met.len();
-            // what ways back bring
-            for edge in cfg.edges.iter().filter(|edge| dominators.is_retreating(edge.from, edge.to)) {
-                let differing = values.entering[edge.to].differing(&values.leaving[edge.from]);
-                met.extend(differing.map(|location| (edge.to, location)));
-            }
-            if met.len() == known {
-                return Some(values);
-            }
-        }
-        None
+    /// Those of a function whose `states` were found before.
+    pub fn again(insts: &'a [Inst], cfg: &'a Cfg, states: Rc<States>) -> Values<'a> {
+        Values { insts, cfg, states }
     }
 
-    /// Goes through all blocks as if ways agreed but where they `met`; what a way back brings is not looked at. `None` if there is
-    /// too much to remember.
-    fn pass(&mut self, order: &[BlockIx], predecessors: &[Vec<BlockIx>], met: &mut Met) -> Option<()> {
-        let mut left = LARGEST;
-        let mut passed = vec![false; self.cfg.blocks.len()];
-        for &block in order {
-            let mut ways = predecessors[block].iter().filter(|&&p| passed[p]).map(|&p| &self.leaving[p]);
-            let entry =
-                if block == 0 { Some(State::of_entry(self.frame.clone())) } else { ways.next().cloned() };
-            let first = entry.unwrap_or_else(|| State::of_stray(block, self.frame.clone()));
-            self.entering[block] = first.meet(block, &ways.collect::<Vec<_>>(), met);
-            self.leaving[block] = self.until(block, self.cfg.blocks[block].end);
-            passed[block] = true;
-            left = left.checked_sub(1 + self.leaving[block].slots())?;
-        }
-        Some(())
+    /// What they are without the function.
+    pub fn states(&self) -> Rc<States> {
+        self.states.clone()
     }
 
     /// What locations hold before `inst`.
@@ -88,23 +66,21 @@ impl<'a> Values<'a> {
 
     /// What locations hold at the entry of `block`.
     pub fn entering(&self, block: BlockIx) -> &State {
-        &self.entering[block]
+        &self.states.entering[block]
     }
 
     /// What locations hold behind `block`.
     pub fn leaving(&self, block: BlockIx) -> &State {
-        &self.leaving[block]
+        &self.states.leaving[block]
     }
 
     fn until(&self, block: BlockIx, end: usize) -> State {
-        let mut state = self.entering[block].clone();
-        (self.cfg.blocks[block].first..end).for_each(|ix| state.run(ix, &self.insts[ix]));
-        state
+        self.states.entering[block].clone().until(self.insts, self.cfg.blocks[block].first..end)
     }
 
     /// Shows each instruction of `block`, by its index, with what locations hold before it.
     pub fn follow(&self, block: BlockIx, mut seen: impl FnMut(usize, &State)) {
-        let mut state = self.entering[block].clone();
+        let mut state = self.entering(block).clone();
         for ix in self.cfg.blocks[block].first..self.cfg.blocks[block].end {
             seen(ix, &state);
             state.run(ix, &self.insts[ix]);
@@ -113,19 +89,78 @@ impl<'a> Values<'a> {
 
     /// Whether anyone may write to a location.
     pub fn is_given(&self, location: Location) -> bool {
-        self.frame.is_given(location)
+        self.states.frame.is_given(location)
     }
 
     /// Slots whose address is put into a register.
     fn given(&self) -> BTreeSet<Location> {
         let mut given = BTreeSet::new();
         for block in 0..self.cfg.blocks.len() {
-            let mut state = self.entering[block].clone();
+            let mut state = self.entering(block).clone();
             for ix in self.cfg.blocks[block].first..self.cfg.blocks[block].end {
                 state.run(ix, &self.insts[ix]);
                 given.extend(state.given_by(&self.insts[ix]));
             }
         }
         given
+    }
+}
+
+/// A function whose states are sought.
+struct Search<'a> {
+    insts: &'a [Inst],
+    cfg: &'a Cfg,
+    dominators: &'a Dominators,
+}
+
+impl Search<'_> {
+    /// The states, where that is known of the frame.
+    fn settled(&self, frame: Frame) -> Option<States> {
+        let predecessors = self.cfg.predecessors();
+        let none = vec![State::default(); self.cfg.blocks.len()];
+        let mut states = States { frame: frame.into(), entering: none.clone(), leaving: none };
+        let mut met = Met::new();
+        for _ in 0..ROUNDS {
+            self.pass(&mut states, &predecessors, &mut met)?;
+            let known = met.len();
+            // what ways back bring
+            let back = |edge: &&Edge| self.dominators.is_retreating(edge.from, edge.to);
+            for edge in self.cfg.edges.iter().filter(back) {
+                let differing = states.entering[edge.to].differing(&states.leaving[edge.from]);
+                met.extend(differing.map(|location| (edge.to, location)));
+            }
+            if met.len() == known {
+                return Some(states);
+            }
+        }
+        None
+    }
+
+    /// Goes through all blocks as if ways agreed but where they `met`; what a way back brings is not looked at. `None` if there is
+    /// too much to remember.
+    fn pass(&self, states: &mut States, predecessors: &[Vec<BlockIx>], met: &mut Met) -> Option<()> {
+        let mut left = LARGEST;
+        let mut passed = vec![false; self.cfg.blocks.len()];
+        for &block in &self.dominators.order {
+            let mut ways = predecessors[block].iter().filter(|&&p| passed[p]).map(|&p| &states.leaving[p]);
+            let frame = || states.frame.clone();
+            let entry = if block == 0 { Some(State::of_entry(frame())) } else { ways.next().cloned() };
+            let first = entry.unwrap_or_else(|| State::of_stray(block, frame()));
+            let entering = first.meet(block, &ways.collect::<Vec<_>>(), met);
+            let own = &self.cfg.blocks[block];
+            states.leaving[block] = entering.clone().until(self.insts, own.first..own.end);
+            states.entering[block] = entering;
+            passed[block] = true;
+            left = left.checked_sub(1 + states.leaving[block].slots())?;
+        }
+        Some(())
+    }
+}
+
+impl State {
+    /// This state behind a range of `insts`.
+    fn until(mut self, insts: &[Inst], range: Range<usize>) -> State {
+        range.for_each(|ix| self.run(ix, &insts[ix]));
+        self
     }
 }

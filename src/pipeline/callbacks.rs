@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::decoding::{Range, function};
 use super::transfers::Transfers;
-use crate::code::{CallSite, Callbacks, Function, FunctionIx, Linker, Place, Program, Told};
+use crate::code::{CallSite, Callbacks, Function, FunctionIx, Linker, Memory, Place, Program, Told};
 use crate::image::{ImageId, Images, Svma};
 
 /// Functions with a smaller share of the samples are not hot.
@@ -39,6 +39,7 @@ pub fn callbacks(
         functions: open.map(own).collect(),
         called: BTreeSet::new(),
         left: MOST_INSTRUCTIONS,
+        memory: Memory::default(),
     };
     let mut found = known.find(&calls);
     for _ in 0..DEEPEST {
@@ -85,14 +86,16 @@ struct Known<'a> {
     called: BTreeSet<Place>,
     /// Instructions that more of them may have.
     left: usize,
+    /// What was found of them.
+    memory: Memory,
 }
 
 impl Known<'_> {
     /// What `calls` of these functions enter.
-    fn find(&self, calls: &BTreeSet<Place>) -> BTreeMap<Place, Callbacks> {
+    fn find(&mut self, calls: &BTreeSet<Place>) -> BTreeMap<Place, Callbacks> {
         let told = Told { complete: true, ..Told::default() };
         let program = Program::link(self.functions.values().cloned().collect(), self.linker, &told);
-        Callbacks::find(&program, calls, self.linker)
+        Callbacks::find(&program, calls, self.linker, &mut self.memory)
     }
 
     /// Looks at the callers of those that were `given` something too, where that are not too many; whether there are more now.
