@@ -8,6 +8,7 @@ use super::classify::{Kind, classify};
 use super::decoding::at;
 use super::linking;
 use super::located::Located;
+use super::misfit::Misfits;
 use super::moves::{Draft, Moving};
 use super::survey::{Cell, CellIx, EventCount, Survey};
 use super::{fit, loops, machine, verdicts};
@@ -118,15 +119,18 @@ pub fn correct(
     if active.is_empty() {
         return correction;
     }
-    let (scope, all) = (scope(&kinds, survey), |_| true);
-    let program = linking::link(survey, scope, &all, progress);
+    let scope = scope(&kinds, survey);
+    let (program, misfits) = linked(survey, scope, progress);
+    let fits = |cell: CellIx| misfits.fits(&survey.cells[cell as usize]);
+    correction.warnings.extend(misfits.warnings.iter().cloned());
     let calibration = calibration(file, options);
     let of = |attr: &perfdata::Attr| calibration.as_ref().and_then(|known| known.event(&attr.name));
     let known: Vec<Option<&EventSkid>> = file.attrs().iter().map(of).collect();
-    let located = Located::new(survey, &program, &all);
+    let located = Located::new(survey, &program, &fits);
     let company = Company::new(&survey.spaces);
     let desk = Desk {
         survey,
+        misfits: &misfits,
         program: &program,
         located: &located,
         company: &company,
@@ -163,6 +167,17 @@ pub fn correct(
         desk.conclude(event, &solved, &mut correction);
     }
     correction
+}
+
+/// The program of all samples in `scope`, but for those in binaries that are not what was recorded, and these.
+fn linked(survey: &Survey, scope: Scope, progress: &dyn Progress) -> (Program, Misfits) {
+    let program = linking::link(survey, scope, &|_| true, progress);
+    let misfits = Misfits::of(survey, &program);
+    if misfits.images.is_empty() {
+        return (program, misfits);
+    }
+    let fits = |cell: CellIx| misfits.fits(&survey.cells[cell as usize]);
+    (linking::link(survey, scope, &fits, progress), misfits)
 }
 
 /// The kinds of the file's events. For precise cycles AMD's processors sample single ops, which they choose as these are
@@ -254,6 +269,8 @@ impl Desk<'_> {
 pub(super) struct Desk<'a> {
     /// The first walk's.
     pub(super) survey: &'a Survey,
+    /// Binaries that are left alone.
+    pub(super) misfits: &'a Misfits,
     /// The code.
     pub(super) program: &'a Program,
     /// Where the samples of the first stand in the second.

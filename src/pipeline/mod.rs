@@ -24,6 +24,7 @@ mod located;
 mod loops;
 mod machine;
 mod memo;
+mod misfit;
 mod moves;
 mod objects;
 mod rest;

@@ -9,6 +9,7 @@ use super::correct::{Correction, Desk};
 use super::linking;
 use super::located::Located;
 use super::moves::Moving;
+use super::survey::CellIx;
 use crate::perfdata::AttrIx;
 use crate::progress::{Progress, Stage, each};
 use crate::report::Class;
@@ -32,7 +33,10 @@ impl Desk<'_> {
             return;
         }
         let solved = &correction.cells;
-        let left = |cell| !solved.contains_key(&cell) && self.survey.cells[cell as usize].exact == 0;
+        let left = |ix: CellIx| {
+            let cell = &self.survey.cells[ix as usize];
+            !solved.contains_key(&ix) && cell.exact == 0 && self.misfits.fits(cell)
+        };
         let program = linking::link(self.survey, Scope::Sampled, &left, progress);
         let located = Located::new(self.survey, &program, &left);
         let desk = Desk { program: &program, located: &located, ..*self };

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
+use crate::fixed::Fixed;
 use crate::recording::{Recording, USER};
 use crate::tool::{Ran, compile, folder, skidconv, text};
 
@@ -73,4 +74,39 @@ fn binaries_of_a_known_build_are_not_told_as_taken_by_path() {
     let (said, report) = converted(&folder, &[]);
     assert_eq!(report["unverified"], serde_json::json!([]));
     assert!(!said.contains("taken by"), "{said}");
+}
+
+/// A loop of long instructions.
+const LONG: &str = "
+.text
+.globl _start
+.type _start, @function
+_start:
+    movabs $0x1122334455667788, %rax
+    movabs $0x1122334455667788, %rcx
+    movabs $0x1122334455667788, %rdx
+    jmp _start
+.size _start, . - _start
+";
+
+#[test]
+fn samples_in_a_binary_that_is_not_what_was_recorded_stay() {
+    let folder = folder("misfit");
+    let program = compile(&folder, "long", LONG, &["-nostdlib", "-static", "-no-pie"]);
+    // (how far behind the start of an instruction every other sample stands, whether that is amid it)
+    for (off, amid) in [(0, false), (4, true)] {
+        let mut recording = Recording { events: vec![vec![7]], ..Recording::default() };
+        recording.records = vec![recording.mmap(&program, BASE, 0x10000, 0)];
+        for n in 0..1000 {
+            let at = BASE + 0x1000 + [10, 20 + off][n as usize % 2];
+            recording.records.push(recording.sample(7, at, 2 + n, &[USER, at]));
+        }
+        let data = folder.join("long.data");
+        fs::write(&data, recording.file()).unwrap();
+        let fixed = Fixed::new("misfit", &folder, &data, None, &[]);
+        let warnings = fixed.report["warnings"].to_string();
+        let told = "is not what was recorded: 500 of 1000 samples stand amid its instructions";
+        assert_eq!(warnings.contains(told), amid, "{warnings}");
+        assert_eq!(fixed.samples().iter().all(|(before, after)| before.ip == after.ip), amid);
+    }
 }
