@@ -1,7 +1,7 @@
 //! How near each estimator comes to the truth, and what it costs.
 //!
-//!     cargo bench --bench accuracy -- [--quick] [--others] [--patient] [--real] [--languages] [--unoptimized] [--ia32] [--linked]
-//!         [--missing] [--retired] [--write-readme] [--cost] [FOLDER…]
+//!     cargo bench --bench accuracy -- [--quick] [--others] [--patient] [--real] [--languages] [--runtimes] [--unoptimized] [--ia32]
+//!         [--linked] [--missing] [--retired] [--write-readme] [--cost] [FOLDER…]
 //!
 //! Cases are recordings whose truth is known: those of `testdata/cases`, those of the simulator's grid, which are made in
 //! `target/accuracy` where they are missing (that takes valgrind), and those of each FOLDER. Each goes through
@@ -48,6 +48,9 @@ struct Arguments {
     /// Also generated cases of programs in C++ and Rust; takes rustc
     #[arg(long)]
     languages: bool,
+    /// Also generated cases of programs in Fortran, Go and OCaml; takes gfortran, golang-go and ocaml
+    #[arg(long)]
+    runtimes: bool,
     /// Also generated cases of programs in C that are compiled without optimization
     #[arg(long)]
     unoptimized: bool,
@@ -91,6 +94,7 @@ impl Arguments {
             (self.patient, "patient"),
             (self.real, "real"),
             (self.languages, "languages"),
+            (self.runtimes, "runtimes"),
             (self.unoptimized, "unoptimized"),
             (self.ia32, "ia32"),
             (self.linked, "linked"),

@@ -39,12 +39,12 @@ impl Scope {
 }
 
 /// Which calls of what is kept are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Calls {
+#[derive(Clone, Copy, Debug)]
+pub enum Calls<'a> {
     /// All.
     All,
-    /// In functions that hold something those whose blocks do, in others all.
-    Loaded,
+    /// In functions that hold something those whose blocks would hold enough if they ran as often as is told here, in others all.
+    Loaded(&'a BTreeMap<(FunctionIx, usize), f64>),
 }
 
 /// Blocks of `functions` worth keeping: those that hold more than `least` by `load` (function, block), and what leads to them.
@@ -53,7 +53,7 @@ pub fn hot(
     functions: &[FunctionIx],
     load: &BTreeMap<(FunctionIx, usize), f64>,
     least: f64,
-    calls: Calls,
+    calls: Calls<'_>,
 ) -> BTreeSet<(FunctionIx, usize)> {
     let loaded: BTreeSet<(FunctionIx, usize)> =
         load.iter().filter(|(_, l)| **l > least).map(|(at, _)| *at).collect();
@@ -61,10 +61,14 @@ pub fn hot(
     let mut hot = loaded.clone();
     let reached = reached(program, functions, &own);
     hot.extend(reached.iter().map(|&f| (f, 0)));
-    let callers = reached.iter().filter(|f| calls == Calls::All || !own.contains(f));
-    for call in callers.flat_map(|&f| program.calls_in(f)) {
-        if call.targets.iter().any(|t| reached.contains(&t.function)) {
-            hot.insert((call.caller, program.functions[call.caller].1.cfg.block_of(call.inst)));
+    for call in reached.iter().flat_map(|&f| program.calls_in(f)) {
+        let at = (call.caller, program.functions[call.caller].1.cfg.block_of(call.inst));
+        let wanted = match calls {
+            Calls::Loaded(expected) if own.contains(&call.caller) => expected.get(&at) > Some(&least),
+            _ => true,
+        };
+        if wanted && call.targets.iter().any(|t| reached.contains(&t.function)) {
+            hot.insert(at);
         }
     }
     for &f in &reached {
@@ -289,11 +293,12 @@ mod tests {
         let source = Bytes(0, code);
         let functions = [0..0xc, 0x10..0x12].map(|r| (0, explore(&source, r, &[])));
         let program = Program::link(functions.into(), &NoStubs, &Told::default());
+        let [much, little] = [2.0, 0.5].map(|call| BTreeMap::from([((0, 1), call)]));
         let called = |call: f64, calls| {
             let load = BTreeMap::from([((0, 1), call), ((0, 2), 5.0), ((1, 0), 5.0)]);
             hot(&program, &[0, 1], &load, 1.0, calls).contains(&(0, 1))
         };
-        assert!(called(0.0, Calls::All) && called(2.0, Calls::Loaded));
-        assert!(!called(0.0, Calls::Loaded));
+        assert!(called(0.0, Calls::All) && called(0.0, Calls::Loaded(&much)));
+        assert!(!called(0.0, Calls::Loaded(&little)));
     }
 }

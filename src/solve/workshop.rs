@@ -17,7 +17,7 @@ use super::group::Group;
 use super::solver::Solver;
 use crate::code::{FunctionIx, Program};
 use crate::progress::{Progress, Stage, each};
-use crate::skid::assemble;
+use crate::skid::assemble::{self, Cut};
 use crate::skid::circulation::probabilities;
 use crate::skid::classes::Classes;
 use crate::skid::folded::Folded;
@@ -37,11 +37,13 @@ const PRODUCT: usize = 12_000_000;
 const LEAST_SAMPLES: f64 = 1.0;
 /// Functions with more free branches are not looked at alone: their blocks count as they were sampled.
 const MOST_FREEDOM: usize = 150;
-/// Of groups with more free branches only calls are kept that hold something: where much code calls each other, most calls of a
-/// function that was sampled once lead to what all of it calls, and are made once as well. Flow and time over 20 recordings of
-/// libraries, functions, blocks and seconds on one thread: .0517 .1103 37.5 with all, .0514 .1100 23.3 with those everywhere. A
-/// recording of Python by 1,877 samples had 2,160 free branches and takes 27 s instead of more than seven minutes. In small code all
-/// calls tell: over 86 recordings blocks are .0388 off with all, .0402 without.
+/// Of groups with more free branches only calls are kept that hold something, or would if they were made as often as the code
+/// suggests: where much code calls each other, most calls of a function that was sampled once lead to what all of it calls, and are
+/// made once as well. Flow and time over 20 recordings of libraries, functions, blocks and seconds on one thread: .0517 .1103 37.5
+/// with all, .0514 .1100 23.3 with those everywhere that hold something. A recording of Python by 1,877 samples had 2,160 free
+/// branches and takes 27 s instead of more than seven minutes. In small code all calls tell: over 86 recordings blocks are .0388 off
+/// with all, .0402 without. But a call of `free` in a loop, waited for by nobody, holds none of its samples: without calls that would
+/// hold something functions of `cards-wide6-60` are .119 off instead of .083 (.074 with all).
 const MUCH_FREEDOM: usize = 200;
 /// Where every sample counts, a block without one matters if it is expected to have so many.
 const HALF: f64 = 0.5;
@@ -75,6 +77,9 @@ struct Alone {
     arms: BTreeMap<Key, f64>,
     /// Weight of each block.
     weight: BTreeMap<(FunctionIx, usize), f64>,
+    /// What each block would have if control went there as often from the blocks before it as the code alone suggests; at least
+    /// its weight.
+    expected: BTreeMap<(FunctionIx, usize), f64>,
 }
 
 impl<'a> Workshop<'a> {
@@ -101,7 +106,8 @@ impl<'a> Workshop<'a> {
     /// in common, under this `reporting`.
     pub fn groups(&self, reporting: Reporting, progress: &dyn Progress) -> Vec<Group> {
         let searched = |functions| Some(self.group(functions, reporting)?.searched());
-        let groups = each(progress, Stage::Flow, self.parts(TELLING).into_par_iter(), searched);
+        let parts = self.parts(TELLING, Cut::Samples);
+        let groups = each(progress, Stage::Flow, parts.into_par_iter(), searched);
         groups.into_iter().flatten().collect()
     }
 
@@ -109,7 +115,7 @@ impl<'a> Workshop<'a> {
     pub fn enlarged(&self, known: Vec<Group>, reporting: Reporting, progress: &dyn Progress) -> Vec<Group> {
         let mut known: BTreeMap<Vec<FunctionIx>, Group> =
             known.into_iter().map(|group| (group.functions.clone(), group)).collect();
-        let parts = self.parts(largest(self.sizes.iter().sum())).into_iter();
+        let parts = self.parts(largest(self.sizes.iter().sum()), Cut::Runs).into_iter();
         let parts: Vec<_> = parts.map(|functions| (known.remove(&functions), functions)).collect();
         let group =
             |(known, functions): (Option<Group>, _)| known.or_else(|| self.group(functions, reporting));
@@ -117,8 +123,8 @@ impl<'a> Workshop<'a> {
         groups.into_iter().flatten().collect()
     }
 
-    /// Functions that are solved together, in groups of no more than `most` instructions in sampled blocks.
-    fn parts(&self, most: usize) -> Vec<Vec<FunctionIx>> {
+    /// Functions that are solved together, in groups of no more than `most` instructions in sampled blocks, more being `cut`.
+    fn parts(&self, most: usize, cut: Cut) -> Vec<Vec<FunctionIx>> {
         let Some(first) = self.retired.first() else { return Vec::new() };
         let load = |f: FunctionIx| first.within(f) / self.total.max(f64::MIN_POSITIVE);
         let enough = match self.scope {
@@ -126,7 +132,10 @@ impl<'a> Workshop<'a> {
             Scope::Noticeable => LEAST_SAMPLES * first.period,
         };
         let sampled = |g: &Vec<FunctionIx>| g.iter().map(|&f| first.within(f)).sum::<f64>() >= enough;
-        assemble::groups(self.program, &load, &|f| self.sizes[f], most).into_iter().filter(sampled).collect()
+        assemble::groups(self.program, &load, &|f| self.sizes[f], most, cut)
+            .into_iter()
+            .filter(sampled)
+            .collect()
     }
 
     /// The group of `functions`, with its flow, from which a search for what time and samples agree on begins, if there is to be
@@ -141,7 +150,10 @@ impl<'a> Workshop<'a> {
             self.model(&functions, reporting, &|f, b| hot.contains(&(f, b)))
         };
         let all = with(Calls::All);
-        let model = if all.region.freedom() > MUCH_FREEDOM { with(Calls::Loaded) } else { all };
+        let model = match all.region.freedom() > MUCH_FREEDOM {
+            true => with(Calls::Loaded(&alone.expected)),
+            false => all,
+        };
         if model.region.nodes.is_empty() {
             return None;
         }
@@ -192,12 +204,15 @@ impl<'a> Workshop<'a> {
             Scope::Sampled => HALF * self.retired[0].period,
             Scope::Noticeable => 0.0,
         };
+        let raw = |b: usize| model.events[0].weight[region.blocks[b].nodes.clone()].iter().sum::<f64>();
+        let by_flow = |b: usize| rates.as_ref().map_or(0.0, |r| r.blocks[b] * region.blocks[b].events);
+        let weight = |b: usize| if by_flow(b) > least { raw(b).max(by_flow(b)) } else { raw(b) };
+        let weights: Vec<f64> = (0..region.blocks.len()).map(weight).collect();
         let cfg = &self.program.functions[f].1.cfg;
-        for (b, block) in region.blocks.iter().enumerate() {
-            let raw: f64 = model.events[0].weight[block.nodes.clone()].iter().sum();
-            let flow = rates.as_ref().map_or(0.0, |r| r.blocks[b] * block.events);
-            let weight = if flow > least { raw.max(flow) } else { raw };
-            alone.weight.insert((f, cfg.block_of(region.nodes[block.nodes.start].inst)), weight);
+        for (b, expected) in expected(&model, &weights).into_iter().enumerate() {
+            let at = (f, cfg.block_of(region.nodes[region.blocks[b].nodes.start].inst));
+            alone.weight.insert(at, weights[b]);
+            alone.expected.insert(at, expected);
         }
     }
 }
@@ -211,6 +226,19 @@ impl Alone {
         };
         region.per_logit(|decision, arm| logit(arm) - logit(decision.arms.start))
     }
+}
+
+/// What each block would have if control went there from others, which have these `weights`, as often as the code alone suggests.
+fn expected(model: &Model, weights: &[f64]) -> Vec<f64> {
+    let (region, mut expected) = (&model.region, vec![0.0; weights.len()]);
+    let usual = probabilities(region, &model.usual().logits);
+    for (arm, share) in region.arms.iter().zip(usual) {
+        let from = region.nodes[arm.node].block;
+        if let Some(to) = arm.to.filter(|_| !arm.is_call()) {
+            expected[to] += share * weights[from] / region.blocks[from].events * region.blocks[to].events;
+        }
+    }
+    expected.into_iter().zip(weights).map(|(expected, weight)| expected.max(*weight)).collect()
 }
 
 fn key(region: &Region, arm: &Arm) -> Key {

@@ -42,8 +42,9 @@ _start:
 fn samples_of_a_library_go_back_into_the_program_of_their_process() {
     let folder = folder("processes");
     let library = compile(&folder, "libwork.so", LIBRARY, &["-shared", "-nostdlib"]);
-    let program =
-        |name: &str| compile(&folder, name, PROGRAM, &["-nostdlib", "-pie", "-Wl,--no-as-needed", text(&library)]);
+    let program = |name: &str| {
+        compile(&folder, name, PROGRAM, &["-nostdlib", "-pie", "-Wl,--no-as-needed", text(&library)])
+    };
     let (work, bases) = (0x7f00_0000_0000 + symbol(&library, "work"), [0x5500_0000_0000, 0x5600_0000_0000]);
     let mut processes = BTreeMap::new();
     let mut recording = Recording { events: vec![vec![5]], ..Recording::default() };

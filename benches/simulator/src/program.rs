@@ -1,8 +1,8 @@
-//! The programs: C, C++ and Rust sources carried in this crate, compiled when a case is made.
+//! The programs: sources of several languages carried in this crate, compiled when a case is made.
 //!
-//! The first lines of each source say by which compiler and how it is compiled (`// cc:`, `// c++:`, `// rustc:`), with which
-//! arguments it runs (`// args:`), which libraries it is linked with (`// libs:`) and the Debian packages that hold these
-//! (`// needs:`), so that a new program is one new file and one new word in [`SOURCES`]. Those in `programs/real` do little
+//! Comments at the beginning of each source say by which compiler and how it is compiled (`cc:`, `c++:`, `rustc:`, `gfortran:`,
+//! `go:`, `ocamlopt:`), with which arguments it runs (`args:`), which libraries it is linked with (`libs:`) and the Debian packages
+//! that hold these (`needs:`), so that a new program is one new file and one new word in [`SOURCES`]. Those in `programs/real` do little
 //! themselves: what runs is the library, as Debian compiled it.
 
 use std::path::{Path, PathBuf};
@@ -32,6 +32,9 @@ sources!(
     "gsl", "glpk", "svm";
     "cpp/" ".cc": "words", "shapes", "parse", "graph", "regexes";
     "rust/" ".rs": "tokens", "ledger", "numbers";
+    "fortran/" ".f90": "flow", "cards";
+    "go/" ".go": "counts", "figures", "records";
+    "ocaml/" ".ml": "folds", "terms";
 );
 
 /// What several programs work on, beside each source.
@@ -40,25 +43,28 @@ const TEXT: (&str, &str) = ("text.h", include_str!("../programs/real/text.h"));
 /// What turns a source into a program.
 struct Compiler {
     name: &'static str,
-    /// What the line of the source begins with that holds its options.
+    /// What the comment of the source begins with that holds its options.
     marker: &'static str,
-    /// The option that replaces the beginning of paths.
-    prefix_map: &'static str,
+    /// The option that replaces the beginning of paths, if there is one.
+    prefix_map: Option<&'static str>,
     libraries: &'static [&'static str],
 }
 
 const CC: Compiler =
-    Compiler { name: "cc", marker: "// cc: ", prefix_map: "-ffile-prefix-map", libraries: &["-lm"] };
-const CXX: Compiler = Compiler { name: "c++", marker: "// c++: ", ..CC };
+    Compiler { name: "cc", marker: "cc: ", prefix_map: Some("-ffile-prefix-map"), libraries: &["-lm"] };
+const CXX: Compiler = Compiler { name: "c++", marker: "c++: ", ..CC };
+const GFORTRAN: Compiler = Compiler { name: "gfortran", marker: "gfortran: ", libraries: &[], ..CC };
 const RUSTC: Compiler =
-    Compiler { name: "rustc", marker: "// rustc: ", prefix_map: "--remap-path-prefix", libraries: &[] };
+    Compiler { name: "rustc", marker: "rustc: ", prefix_map: Some("--remap-path-prefix"), libraries: &[] };
+const GO: Compiler = Compiler { name: "go", marker: "go: ", prefix_map: None, libraries: &[] };
+const OCAMLOPT: Compiler = Compiler { name: "ocamlopt", marker: "ocamlopt: ", ..GO };
 
 /// A program as source text.
 #[derive(Debug, Clone, Copy)]
 pub struct Source {
     /// Its name, also that of the binary.
     pub name: &'static str,
-    /// How its file's name ends: `.c`, `.cc` or `.rs`.
+    /// How its file's name ends, e.g. `.c`.
     extension: &'static str,
     /// The text.
     pub text: &'static str,
@@ -113,18 +119,19 @@ impl Source {
         std::fs::write(&beside, TEXT.1).map_err(Error::io(&beside))?;
         let compiler = self.compiler();
         // The debug information must not depend on where the case is made.
-        let prefix = format!("{}={}={recorded_dir}", compiler.prefix_map, dir.display());
+        let prefix = compiler.prefix_map.map(|option| format!("{option}={}={recorded_dir}", dir.display()));
         let run = Command::new(compiler.name)
             .current_dir(&dir)
             .args(self.options(compiler))
-            .args([&prefix, "-o", self.name, &file])
-            .args(self.words("// libs: "))
+            .args(prefix)
+            .args(["-o", self.name, &file])
+            .args(self.words("libs: "))
             .args(compiler.libraries)
             .output()
             .map_err(|e| Error::Tool { tool: compiler.name, reason: e.to_string() })?;
         if !run.status.success() {
             let mut reason = String::from_utf8_lossy(&run.stderr).into_owned();
-            let needs: Vec<&str> = self.words("// needs: ").collect();
+            let needs: Vec<&str> = self.words("needs: ").collect();
             if !needs.is_empty() {
                 reason.push_str(&format!("{} needs Debian's {}", self.name, needs.join(", ")));
             }
@@ -135,14 +142,17 @@ impl Source {
             binary: dir.join(self.name),
             symfs: symfs.into(),
             recorded_path: format!("{recorded_dir}/{}", self.name),
-            args: self.words("// args: ").map(String::from).collect(),
+            args: self.words("args: ").map(String::from).collect(),
         })
     }
 
     fn compiler(self) -> &'static Compiler {
         match self.extension {
-            ".rs" => &RUSTC,
             ".cc" => &CXX,
+            ".f90" => &GFORTRAN,
+            ".go" => &GO,
+            ".ml" => &OCAMLOPT,
+            ".rs" => &RUSTC,
             _ => &CC,
         }
     }
@@ -156,8 +166,14 @@ impl Source {
         self.line(marker).split_whitespace()
     }
 
-    /// What stands behind `marker` in the text.
+    /// What stands behind `marker` in a comment of the text.
     fn line(self, marker: &str) -> &'static str {
-        self.text.lines().find_map(|l| l.strip_prefix(marker)).unwrap_or("")
+        self.text.lines().find_map(|l| comment(l)?.strip_prefix(marker)).unwrap_or("")
     }
+}
+
+/// What a line that is a comment says, in any of the languages.
+fn comment(line: &str) -> Option<&str> {
+    let enclosed = || line.strip_prefix("(* ")?.strip_suffix(" *)");
+    ["// ", "! "].iter().find_map(|&mark| line.strip_prefix(mark)).or_else(enclosed)
 }

@@ -7,11 +7,12 @@ use crate::interrupt::Lands::{AfterHead, AfterLongHead, OnHead};
 use crate::interrupt::Skid;
 
 /// All sets, by name.
-pub const SETS: [(&str, &[Case]); 10] = [
+pub const SETS: [(&str, &[Case]); 11] = [
     ("grid", CASES),
     ("others", OTHERS),
     ("real", REAL),
     ("languages", LANGUAGES),
+    ("runtimes", RUNTIMES),
     ("unoptimized", UNOPTIMIZED),
     ("ia32", IA32),
     ("linked", LINKED),
@@ -160,6 +161,25 @@ cases! {
     "ledger-blocking-30" "ledger" Blocking about(30), OnHead, 20000, PLAIN;
     "numbers-wide4-20" "numbers" Wide4 about(20), AfterHead, 20000, PLAIN;
     "numbers-shared-150" "numbers" Shared about(150), AfterHead, 5000, PLAIN;
+}
+
+cases! {
+    /// Cases of Fortran, Go and OCaml, whose code and runtime are made by compilers of their own.
+    RUNTIMES:
+    "flow-wide4-45" "flow" Wide4 about(45), AfterHead, 20000, PLAIN;
+    "flow-wide8-20" "flow" Wide8 about(20), OnHead, 20000, PLAIN;
+    "cards-wide6-60" "cards" Wide6 about(60), AfterHead, 20000, CHAINS;
+    "cards-inorder-15" "cards" InOrder about(15), OnHead, 8000, PLAIN;
+    "counts-wide4-60" "counts" Wide4 about(60), AfterHead, 20000, CHAINS;
+    "counts-wide6-lognormal30" "counts" Wide6 lognormal(30.0), AfterHead, 20000, PLAIN;
+    "figures-wide4-20" "figures" Wide4 about(20), AfterHead, 20000, PLAIN;
+    "figures-bursty-hump" "figures" Bursty HUMP, AfterHead, 20000, CHAINS;
+    "records-wide6-45" "records" Wide6 about(45), AfterHead, 20000, PLAIN;
+    "records-wide8-60" "records" Wide8 about(60), OnHead, 20000, CHAINS;
+    "folds-wide4-45" "folds" Wide4 about(45), AfterHead, 20000, PLAIN;
+    "folds-wide6-tail" "folds" Wide6 TAIL, AfterHead, 20000, PLAIN;
+    "terms-wide4-60" "terms" Wide4 about(60), AfterHead, 20000, PLAIN;
+    "terms-shared-30" "terms" Shared about(30), AfterHead, 5000, PLAIN;
 }
 
 cases! {

@@ -63,3 +63,28 @@ impl AddressSpaces {
         self.views.get(space?).copied()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spaces_that_show_the_same_images_have_one_view_whoever_mapped_them() {
+        let mapping = |image| {
+            let (start, end, file_offset, executable) = (0x1000, 0x2000, 0, true);
+            Mapping { start, end, file_offset, image: ImageId(image), executable }
+        };
+        // a, b; b, a, and a again; c
+        let mappings = [0, 1, 1, 0, 0, 2].map(mapping);
+        let space = |own: &[u32], parent| Space { own: own.into(), parent };
+        let spaces = [
+            space(&[0, 1], None),
+            space(&[2, 3, 4], None),
+            space(&[], Some((0, 2))),
+            space(&[], Some((0, 1))),
+            space(&[5], Some((0, 2))),
+            space(&[], None),
+        ];
+        assert_eq!(views(&spaces, &mappings), [0, 0, 0, 3, 4, 5].map(View));
+    }
+}

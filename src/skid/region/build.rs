@@ -225,7 +225,7 @@ impl Region {
             let in_block = node + 1 < self.blocks[self.nodes[node].block].nodes.end;
             if first == arm && in_block {
                 self.steps.push(Step { to: node + 1, by: By::Sure });
-            } else if self.returns_at(program, node) {
+            } else if self.returns_at(program, node) || self.goes_on_outside(program, first..arm) {
                 for ix in returns.get(&self.nodes[node].function).cloned().into_iter().flatten() {
                     if let ArmKind::Call { after: Some(to) } = self.arms[self.returns[ix]].kind {
                         self.steps.push(Step { to, by: By::Return(ix) });
@@ -248,10 +248,20 @@ impl Region {
     }
 
     fn returns_at(&self, program: &Program, node: usize) -> bool {
-        let block = &self.blocks[self.nodes[node].block];
-        let function = &program.functions[block.function].1;
-        node + 1 == block.nodes.end
-            && function.cfg.blocks[function.cfg.block_of(self.nodes[node].inst)].exit == Exit::Return
+        node + 1 == self.blocks[self.nodes[node].block].nodes.end && self.exit(program, node) == Exit::Return
+    }
+
+    /// Whether `arms`, all of a node, are a jump to a function outside the region. That returns behind the calls of its own, as if it
+    /// had been called and stepped over.
+    fn goes_on_outside(&self, program: &Program, arms: Range<usize>) -> bool {
+        let [Arm { node, to: None, kind: ArmKind::Edge, .. }] = self.arms[arms] else { return false };
+        matches!(self.exit(program, node), Exit::Tail(_) | Exit::Indirect { .. })
+    }
+
+    /// How control leaves the function of a node behind its block.
+    fn exit(&self, program: &Program, node: usize) -> Exit {
+        let cfg = &program.functions[self.nodes[node].function].1.cfg;
+        cfg.blocks[cfg.block_of(self.nodes[node].inst)].exit
     }
 }
 
@@ -297,5 +307,30 @@ mod tests {
         };
         assert_eq!(ways(&[0, 1, 2]), [Some(1), Some(2)]);
         assert_eq!(ways(&[0, 1]), [Some(1), None]);
+    }
+
+    /// Where control goes on from the last instruction of function 1, of functions 0 and 1 among those in `code` at these ranges, where
+    /// function 0 calls it at 0 and goes on at 5.
+    fn behind(code: Vec<u8>, ranges: &[Range<u64>]) -> Vec<u64> {
+        let code = Bytes(0, code);
+        let functions = ranges.iter().map(|range| (0, explore(&code, range.clone(), &[])));
+        let program = Program::link(functions.collect(), &NoStubs, &Told::default());
+        let region = Region::build(&program, &Classes::of(&program), &[0, 1], &|_, _| true);
+        let last = region.nodes.iter().rposition(|node| node.function == 1).expect("an instruction");
+        let address =
+            |step: &Step| program.place(region.nodes[step.to].function, region.nodes[step.to].inst).address;
+        region.steps_of(last).iter().map(address).collect()
+    }
+
+    #[test]
+    fn a_jump_to_a_function_outside_returns_behind_the_calls_of_its_own() {
+        // 0: call 8; 5: ret — 8: jmp 10 — 10: ret
+        let mut code = vec![0xe8, 3, 0, 0, 0, 0xc3, 0xcc, 0xcc, 0xeb, 6];
+        code.resize(0x10, 0xcc);
+        code.push(0xc3);
+        assert_eq!(behind(code.clone(), &[0..6, 8..10, 0x10..0x11]), [5]);
+        // 8: jmp *%rax
+        code[8..10].copy_from_slice(&[0xff, 0xe0]);
+        assert_eq!(behind(code, &[0..6, 8..10]), [5]);
     }
 }
