@@ -17,6 +17,7 @@ pub use era::{Era, Eras};
 pub use view::View;
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use lineage::{Layer, Lineage};
 
@@ -45,6 +46,8 @@ pub struct AddressSpaces {
     lineage: Lineage,
     /// Of each space.
     views: Vec<View>,
+    /// Once somebody asked.
+    company: OnceLock<Company>,
     kernel: SpaceIx,
     anchor: Option<Anchor>,
     /// Where kernel modules begin.
@@ -297,6 +300,11 @@ impl AddressSpaces {
             }
             None
         })
+    }
+
+    /// Which images were in one process together. Ask when the spaces are sealed.
+    pub fn company(&self) -> &Company {
+        self.company.get_or_init(|| Company::new(self))
     }
 
     /// What was mapped, in the order of [`ImageId`].

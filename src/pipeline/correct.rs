@@ -16,7 +16,7 @@ use crate::attribute::Share;
 use crate::code::Program;
 use crate::export::Intervals;
 use crate::ibs::is_forwarded;
-use crate::image::{Company, Images, Location};
+use crate::image::{Images, Location};
 use crate::options::Options;
 use crate::perfdata::{self, AttrIx, PerfFile};
 use crate::progress::{Progress, Stage, each};
@@ -121,19 +121,17 @@ pub fn correct(
     }
     let scope = scope(&kinds, survey);
     let (program, misfits) = linked(survey, scope, progress);
-    let fits = |cell: CellIx| misfits.fits(&survey.cells[cell as usize]);
+    let fits = |cell| misfits.fits(survey, cell);
     correction.warnings.extend(misfits.warnings.iter().cloned());
     let calibration = calibration(file, options);
     let of = |attr: &perfdata::Attr| calibration.as_ref().and_then(|known| known.event(&attr.name));
     let known: Vec<Option<&EventSkid>> = file.attrs().iter().map(of).collect();
     let located = Located::new(survey, &program, &fits);
-    let company = Company::new(&survey.spaces);
     let desk = Desk {
         survey,
         misfits: &misfits,
         program: &program,
         located: &located,
-        company: &company,
         kinds: &kinds,
         known: &known,
     };
@@ -176,8 +174,7 @@ fn linked(survey: &Survey, scope: Scope, progress: &dyn Progress) -> (Program, M
     if misfits.images.is_empty() {
         return (program, misfits);
     }
-    let fits = |cell: CellIx| misfits.fits(&survey.cells[cell as usize]);
-    (linking::link(survey, scope, &fits, progress), misfits)
+    (linking::link(survey, scope, &|cell| misfits.fits(survey, cell), progress), misfits)
 }
 
 /// The kinds of the file's events. For precise cycles AMD's processors sample single ops, which they choose as these are
@@ -275,8 +272,6 @@ pub(super) struct Desk<'a> {
     pub(super) program: &'a Program,
     /// Where the samples of the first stand in the second.
     pub(super) located: &'a Located<'a>,
-    /// Which images processes show together.
-    pub(super) company: &'a Company,
     /// Per event.
     pub(super) kinds: &'a [Kind],
     /// Per event, what was measured of it on such a processor.

@@ -26,7 +26,7 @@ pub struct Links<'a> {
     /// The binaries.
     images: &'a Images,
     /// Which of them were in one process.
-    company: Company,
+    company: &'a Company,
     /// Samples by function.
     samples: &'a BTreeMap<Place, f64>,
     /// What resolvers chose, as far as that was asked.
@@ -40,11 +40,11 @@ impl<'a> Links<'a> {
     /// Links of `images`, which were mapped into such `spaces`, and whose functions have so many `samples`.
     pub fn new(
         images: &'a Images,
-        spaces: &AddressSpaces,
+        spaces: &'a AddressSpaces,
         samples: &'a BTreeMap<Place, f64>,
         progress: &'a dyn Progress,
     ) -> Links<'a> {
-        let company = Company::new(spaces);
+        let company = spaces.company();
         Links { images, company, samples, choices: RefCell::default(), begun: RefCell::default(), progress }
     }
 
@@ -203,7 +203,8 @@ mod tests {
     fn main_is_what_the_entry_point_hands_over() {
         let images = of_case("nist_fn");
         let none = BTreeMap::new();
-        let links = Links::new(&images, &AddressSpaces::new(), &none, &Silent);
+        let spaces = AddressSpaces::new();
+        let links = Links::new(&images, &spaces, &none, &Silent);
         let begins = |name: &str| {
             let named = |f: &&crate::image::FunctionRange| f.name.as_deref() == Some(name);
             let function = images.get(ImageId(0)).functions().iter().find(named);

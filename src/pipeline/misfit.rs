@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::decoding::place;
-use super::survey::{Cell, Survey};
+use super::survey::{Cell, CellIx, Survey};
 use crate::code::Program;
 use crate::image::{ImageId, ImageState};
 
@@ -56,9 +56,9 @@ impl Misfits {
         misfits
     }
 
-    /// Whether what stands in an image can be corrected.
-    pub fn fits(&self, cell: &Cell) -> bool {
-        !self.images.contains(&cell.at.image)
+    /// Whether a cell stands in none of them.
+    pub fn fits(&self, survey: &Survey, cell: CellIx) -> bool {
+        !self.images.contains(&survey.cells[cell as usize].at.image)
     }
 }
 

@@ -33,10 +33,8 @@ impl Desk<'_> {
             return;
         }
         let solved = &correction.cells;
-        let left = |ix: CellIx| {
-            let cell = &self.survey.cells[ix as usize];
-            !solved.contains_key(&ix) && cell.exact == 0 && self.misfits.fits(cell)
-        };
+        let late = |cell: CellIx| self.survey.cells[cell as usize].exact == 0;
+        let left = |cell| !solved.contains_key(&cell) && late(cell) && self.misfits.fits(self.survey, cell);
         let program = linking::link(self.survey, Scope::Sampled, &left, progress);
         let located = Located::new(self.survey, &program, &left);
         let desk = Desk { program: &program, located: &located, ..*self };

@@ -1,13 +1,12 @@
 //! Samples move backwards only, along ways that execution could have taken.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
 
 use skidconv::perfdata::PerfFile;
 
 use crate::fixed::{Fixed, cases, samples};
 use crate::recording::{Recording, USER};
-use crate::tool::{compile, folder, run, text};
+use crate::tool::{address, compile, folder, run, text};
 use crate::truth::{Graph, Truth};
 
 /// Instructions on the longest way that a late interrupt is believed to be late by.
@@ -58,13 +57,6 @@ fn samples_stand_on_instructions_and_hardly_ever_on_some_that_did_not_run() {
         }
         assert!(idle * 200 <= moved, "{}: {idle} of {moved} moved to what did not run", fixed.name);
     }
-}
-
-/// Where a program has a symbol.
-fn address(program: &Path, name: &str) -> u64 {
-    let symbols = run("nm", &[text(program)]);
-    let line = symbols.lines().find(|l| l.ends_with(&format!(" {name}"))).unwrap();
-    u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap()
 }
 
 /// Two loops, one after the other, that never meet again.

@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use object::{Object, ObjectSymbol};
-
 use crate::fixed::Fixed;
 use crate::recording::{Recording, USER};
-use crate::tool::{compile, folder, text};
+use crate::tool::{address, compile, folder, text};
 
 /// What both call.
 const LIBRARY: &str = "
@@ -45,12 +43,12 @@ fn samples_of_a_library_go_back_into_the_program_of_their_process() {
     let program = |name: &str| {
         compile(&folder, name, PROGRAM, &["-nostdlib", "-pie", "-Wl,--no-as-needed", text(&library)])
     };
-    let (work, bases) = (0x7f00_0000_0000 + symbol(&library, "work"), [0x5500_0000_0000, 0x5600_0000_0000]);
+    let (work, bases) = (0x7f00_0000_0000 + address(&library, "work"), [0x5500_0000_0000, 0x5600_0000_0000]);
     let mut processes = BTreeMap::new();
     let mut recording = Recording { events: vec![vec![5]], ..Recording::default() };
     for (pid, (name, base)) in (43..).zip(["one", "other"].into_iter().zip(bases)) {
         let program = program(name);
-        let start = base + symbol(&program, "_start");
+        let start = base + address(&program, "_start");
         recording.pid = Some(pid as u32);
         for (file, at) in [(&program, start), (&library, work)] {
             recording.records.push(recording.mmap(file, at & !0xfff, 0x1000, 0x1000));
@@ -79,12 +77,4 @@ fn samples_of_a_library_go_back_into_the_program_of_their_process() {
     assert!(moved.values().all(|&moved| moved > 200), "{moved:?}");
     let warnings = fixed.report["warnings"].to_string();
     assert!(!warnings.contains("left where they stand"), "{warnings}");
-}
-
-/// Where a file has a symbol.
-fn symbol(file: &std::path::Path, name: &str) -> u64 {
-    let bytes = std::fs::read(file).unwrap();
-    let file = object::File::parse(&*bytes).unwrap();
-    let found = file.symbols().find(|symbol| symbol.name() == Ok(name));
-    found.expect("a symbol").address()
 }

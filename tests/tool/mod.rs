@@ -151,6 +151,13 @@ pub fn compile(folder: &Path, name: &str, source: &str, args: &[&str]) -> PathBu
     program
 }
 
+/// Where a program or library has a symbol.
+pub fn address(program: &Path, name: &str) -> u64 {
+    let symbols = run("nm", &[text(program)]);
+    let line = symbols.lines().find(|l| l.ends_with(&format!(" {name}"))).unwrap();
+    u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap()
+}
+
 /// A folder of its own for the files of one test, empty, which stays there to look at.
 pub fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);

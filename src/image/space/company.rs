@@ -12,6 +12,7 @@ use crate::image::ImageId;
 const MOST_FORKS: usize = 64;
 
 /// See the module.
+#[derive(Debug)]
 pub struct Company {
     /// For each image, the spaces that it was mapped into.
     mapped: HashMap<ImageId, BTreeSet<SpaceIx>>,
@@ -21,7 +22,7 @@ pub struct Company {
 
 impl Company {
     /// That of all images.
-    pub fn new(spaces: &AddressSpaces) -> Company {
+    pub(super) fn new(spaces: &AddressSpaces) -> Company {
         let mut mapped: HashMap<ImageId, BTreeSet<SpaceIx>> = HashMap::new();
         for (ix, space) in spaces.spaces.iter().enumerate() {
             for &mapping in &space.own {
@@ -50,8 +51,9 @@ impl Company {
         spaces.iter().any(|&space| self.within(space, of))
     }
 
+    /// Whether a space is one `of` these, or shows what was in one.
     fn within(&self, space: SpaceIx, of: &BTreeSet<SpaceIx>) -> bool {
-        let mut line = std::iter::successors(Some(space), |&space| self.parents[space]);
-        line.by_ref().take(MOST_FORKS).any(|space| of.contains(&space))
+        let line = std::iter::successors(Some(space), |&space| self.parents[space]);
+        line.take(MOST_FORKS).any(|space| of.contains(&space))
     }
 }

@@ -379,7 +379,7 @@ fn images_share_a_process_that_sees_both_whoever_mapped_them() {
         .map(20, 2, 0x5000..0x6000, 0, "/plugin")
         .map(20, 3, 0x1000..0x2000, 0, "/other")
         .seal();
-    let company = Company::new(&spaces);
+    let company = spaces.company();
     let id = |path: &str| {
         let found = spaces.images().iter().position(|name| name.path == path.as_bytes());
         ImageId(found.expect("a path that was mapped") as u32)

@@ -6,6 +6,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+
 use super::{AddressSpaces, Space, SpaceIx};
 use crate::image::ImageId;
 use crate::image::mapping::{Mapping, When};
@@ -44,12 +47,9 @@ fn before(sums: &[(u32, u64)], laid: u32) -> u64 {
     known.checked_sub(1).map_or(0, |last| sums[last].1)
 }
 
-/// The bits of a number spread (the finalizer of SplitMix64: Steele, Lea and Flood, OOPSLA 2014).
+/// As many bits for an image as its set is compared by.
 fn mixed(image: ImageId) -> u64 {
-    let mut bits = (u64::from(image.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ bits >> 31
+    Xoshiro256PlusPlus::seed_from_u64(u64::from(image.0)).random()
 }
 
 impl AddressSpaces {
