@@ -65,6 +65,8 @@ pub struct Expected {
     wrong: Vec<f64>,
     /// What is guessed wrong at each decision.
     shares: Vec<f64>,
+    /// That was not asked: all are taken for foreseen.
+    foreseen: bool,
 }
 
 /// The first instruction of a way.
@@ -89,6 +91,7 @@ impl Expected {
             right: schedule.right().collect(),
             wrong: refills.map(|r| if r.share > 0.0 { r.cycles } else { refill }).collect(),
             shares: guesses.shares().to_vec(),
+            foreseen: guesses.foresee(),
         }
     }
 
@@ -114,9 +117,12 @@ impl Choices {
         Choices { expected, into }
     }
 
-    /// What is guessed wrong in `region`, by what is expected.
+    /// What is guessed wrong in `region`, by what is expected; that all is foreseen does not say which of the choices are not.
     pub fn guesses(&self, region: &Region) -> Guesses {
-        Guesses::of_two_ways(region, &self.expected.shares)
+        match &self.expected {
+            Expected { foreseen: true, .. } => Guesses::new(region),
+            Expected { shares, .. } => Guesses::of_two_ways(region, shares),
+        }
     }
 
     /// For each choice of two ways, by how much what was `seen` behind either is unlike what is expected, and how unlikely the share
@@ -133,7 +139,7 @@ impl Choices {
     /// The first instruction of the way by `arm`, if it stands behind choices.
     fn first(&self, seen: &Seen<'_>, decision: &Decision, arm: usize) -> Option<First> {
         let &Seen { region, rates, waited, period, doubt, .. } = seen;
-        let Expected { right, wrong, shares } = &self.expected;
+        let Expected { right, wrong, shares, .. } = &self.expected;
         let to = region.arms[arm].to?;
         let node = region.blocks[to].nodes.start;
         if !region.nodes[node].chosen {

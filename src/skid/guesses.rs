@@ -51,37 +51,55 @@ const CHANCE: f64 = 0.5;
 /// For each decision, what is guessed wrong: of two ways, of what a counter of two bits would; of many, of the executions that do not
 /// go the usual one.
 #[derive(Clone, Debug)]
-pub struct Guesses(Vec<f64>);
+pub struct Guesses {
+    shares: Vec<f64>,
+    /// Choices of two ways are all taken for foreseen, whatever is seen.
+    foreseen: bool,
+}
 
 impl Guesses {
     /// Before anything is seen.
     pub fn new(region: &Region) -> Guesses {
         let start = |decision: &Decision| if decision.arms.len() == 2 { START } else { START_OF_MANY };
-        Guesses(region.decisions.iter().map(start).collect())
+        Guesses { shares: region.decisions.iter().map(start).collect(), foreseen: false }
+    }
+
+    /// Those of a core that foresees all choices of two ways.
+    pub fn foreseen(region: &Region) -> Guesses {
+        let mut guesses = Guesses::new(region);
+        let two =
+            region.decisions.iter().zip(&mut guesses.shares).filter(|(decision, _)| decision.arms.len() == 2);
+        two.for_each(|(_, share)| *share = LEAST);
+        Guesses { foreseen: true, ..guesses }
     }
 
     /// With these `shares` at choices of two ways; what time tells of switches is too little to say which of them misses.
     pub fn of_two_ways(region: &Region, shares: &[f64]) -> Guesses {
         let mut guesses = Guesses::new(region);
-        let two = region.decisions.iter().zip(shares).zip(&mut guesses.0);
+        let two = region.decisions.iter().zip(shares).zip(&mut guesses.shares);
         two.filter(|((decision, _), _)| decision.arms.len() == 2).for_each(|((_, share), own)| *own = *share);
         guesses
     }
 
     #[cfg(test)]
     pub(super) fn of(region: &Region, share: f64) -> Guesses {
-        Guesses(vec![share; region.decisions.len()])
+        Guesses { shares: vec![share; region.decisions.len()], foreseen: false }
     }
 
     /// What is guessed wrong at each decision, of what would be by a counter of two bits or if the usual way were always guessed.
     pub fn shares(&self) -> &[f64] {
-        &self.0
+        &self.shares
+    }
+
+    /// Whether choices of two ways are all taken for foreseen.
+    pub fn foresee(&self) -> bool {
+        self.foreseen
     }
 
     /// For each arm, the probability that it was not expected when it was taken.
     pub fn risks(&self, region: &Region, rates: &Rates) -> Vec<f64> {
         let mut risks = vec![0.0; region.arms.len()];
-        for (decision, share) in region.decisions.iter().zip(&self.0) {
+        for (decision, share) in region.decisions.iter().zip(&self.shares) {
             if region.nodes[region.arms[decision.arms.start].node].predicted {
                 let ways = &rates.arms[decision.arms.clone()];
                 let wrong = share * scale(ways);
@@ -95,7 +113,9 @@ impl Guesses {
 
     /// Makes them such that the waits of `schedule` come nearer to those `seen` per node.
     pub fn learn(&mut self, region: &Region, rates: &Rates, schedule: &Schedule, seen: &[f64]) {
-        for (decision, share) in region.decisions.iter().zip(&mut self.0) {
+        let judged = |decision: &Decision| !(self.foreseen && decision.arms.len() == 2);
+        let shares = region.decisions.iter().zip(&mut self.shares);
+        for (decision, share) in shares.filter(|(decision, _)| judged(decision)) {
             let change = change(region, decision, rates, schedule, seen);
             *share = match decision.arms.len() {
                 2 => (*share * change / FORESEEN).clamp(LEAST, 1.0),
@@ -176,13 +196,13 @@ mod tests {
         let under = |guesses: &Guesses| {
             schedule(&region, &rates, guesses, &[], Walks { seed: 1, ..Walks::default() })
         };
-        let seen = under(&Guesses(vec![truly; 2])).cycles;
+        let seen = under(&Guesses::of(&region, truly)).cycles;
         let mut guesses = Guesses::new(&region);
         for _ in 0..8 {
             let schedule = under(&guesses);
             guesses.learn(&region, &rates, &schedule, &seen);
         }
-        guesses.0[0]
+        guesses.shares[0]
     }
 
     #[test]
@@ -198,7 +218,13 @@ mod tests {
         let chain = [0x48, 0x8b, 0x00].repeat(8);
         let (region, rates) = skipping(&chain);
         let under = |share| {
-            schedule(&region, &rates, &Guesses(vec![share; 2]), &[], Walks { seed: 1, ..Walks::default() })
+            schedule(
+                &region,
+                &rates,
+                &Guesses::of(&region, share),
+                &[],
+                Walks { seed: 1, ..Walks::default() },
+            )
         };
         let cycles = |share: f64| under(share).cycles.iter().sum::<f64>();
         assert!(cycles(0.5) - cycles(0.0) < 4.0, "{} {}", cycles(0.5), cycles(0.0));
@@ -207,9 +233,22 @@ mod tests {
     }
 
     #[test]
+    fn a_core_that_foresees_all_learns_of_no_wrong_guess() {
+        let (region, rates) = skipping(&[]);
+        let under = |guesses: &Guesses| {
+            schedule(&region, &rates, guesses, &[], Walks { seed: 1, ..Walks::default() })
+        };
+        let seen = under(&Guesses::of(&region, 1.0)).cycles;
+        let mut guesses = Guesses::foreseen(&region);
+        guesses.learn(&region, &rates, &under(&guesses), &seen);
+        assert_eq!(guesses.shares(), [LEAST; 2]);
+        assert!(guesses.risks(&region, &rates).iter().all(|risk| *risk <= LEAST));
+    }
+
+    #[test]
     fn the_rarer_way_is_the_one_not_expected() {
         let (region, rates) = skipping(&[]);
-        let risks = Guesses(vec![1.0; 2]).risks(&region, &rates);
+        let risks = Guesses::of(&region, 1.0).risks(&region, &rates);
         let arms = region.decisions[1].arms.clone();
         let (rarer, usual) = match rates.arms[arms.start] < 0.5 {
             true => (arms.start, arms.start + 1),

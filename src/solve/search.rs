@@ -49,6 +49,8 @@ pub struct Sought {
     /// Choices are judged by what is waited for behind them, and first turns doubt what they expect. Where cores are told apart
     /// neither is done: by choices a core that does not issue in order can be taken for one that does.
     pub careful: bool,
+    /// Choices of two ways are taken for foreseen, whatever is waited for behind them.
+    pub foreseen: bool,
 }
 
 /// A search under way.
@@ -74,7 +76,7 @@ impl Search {
         sought: Sought,
         walks: Walks,
     ) -> Option<Search> {
-        let guesses = Guesses::new(&model.region);
+        let guesses = if sought.foreseen { Guesses::foreseen } else { Guesses::new }(&model.region);
         let schedule = schedule(&model.region, rates, &guesses, &[], walks);
         model.doubt = sought.doubt(0);
         model.expect_all(&schedule);
@@ -147,7 +149,7 @@ impl Search {
     }
 
     /// Half the sum of the squared residuals where it is.
-    fn height(&self) -> f64 {
+    pub fn height(&self) -> f64 {
         self.energy().height(&self.z)
     }
 
@@ -193,7 +195,7 @@ mod tests {
         let model = skipping([1000.0, 500.0, 500.0, 1000.0, 1000.0, 1.0], true, Reporting::default());
         let start = vec![0.0, 7.0];
         let rates = model.rates(&start).expect("a flow");
-        let sought = Sought { belief: TIMED, careful: true };
+        let sought = Sought { belief: TIMED, careful: true, foreseen: false };
         Search::begin(model, start, &rates, sought, Walks::default()).expect("a flow").run()
     }
 
@@ -209,7 +211,7 @@ mod tests {
 
     #[test]
     fn what_is_expected_is_trusted_more_from_turn_to_turn() {
-        let careful = Sought { belief: TIMED, careful: true };
+        let careful = Sought { belief: TIMED, careful: true, foreseen: false };
         let doubts: Vec<f64> = (0..TURNS).map(|turn| careful.doubt(turn)).collect();
         assert!(doubts.is_sorted_by(|a, b| a >= b) && doubts[0] > 1.5, "{doubts:?}");
         assert_eq!(doubts[TURNS - 2..], [SURE; 2]);
