@@ -8,6 +8,7 @@ use crate::image::{Location, demangle};
 use crate::options::Options;
 use crate::perfdata::PerfFile;
 use crate::report::{self, Class, Verdict};
+use crate::skid::reporting::Certainty;
 use crate::solve::{Answer, Solved, tells_of_skid};
 
 /// What is told of the skid that was found.
@@ -97,8 +98,12 @@ impl Desk<'_> {
             (Class::Time, _) => "its samples stand on the instructions waited for already".into(),
             _ => kind.reason.into(),
         };
-        if kind.class == Class::Time && solved.assumed {
-            outcome.reason += ", as is usual: these samples alone do not tell";
+        if kind.class == Class::Time {
+            outcome.reason += match solved.certainty {
+                Certainty::Silent => ", as is usual: these samples alone do not tell",
+                Certainty::Doubtful => ", as is likelier: these samples alone leave doubt",
+                Certainty::Clear => "",
+            };
         }
         if kind.class == Class::Time && self.known[event].is_some() {
             outcome.reason += "; how far before was measured on such a processor";

@@ -9,6 +9,7 @@ use crate::skid::calibration::Spread;
 use crate::skid::folded::Folded;
 use crate::skid::hold::Reporting;
 use crate::skid::kernel::Walk;
+use crate::skid::reporting::Certainty;
 use crate::skid::{Holds, Model, Rates, Skid};
 
 /// How to solve.
@@ -119,8 +120,8 @@ pub struct Solved {
     pub reporting: Reporting,
     /// Which address reports of time have, by the places where they stand.
     pub shown: Reporting,
-    /// Neither the code nor a measurement tells whether it is late.
-    pub assumed: bool,
+    /// How certain it is whether these are late.
+    pub certainty: Certainty,
 }
 
 /// 90 % of `draws`, and the answer itself, and what counting samples leaves open. Fewer executions of a block than one of its

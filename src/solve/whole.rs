@@ -49,15 +49,15 @@ pub fn solve(program: &Program, evidence: &Evidence, settings: &Settings, progre
     let seems = reporting::decide(program, late, &events, settings.known.late);
     if evidence.retired.is_empty() {
         let known = settings.known.late;
-        let assumed = seems.certainty != Certainty::Clear && known.is_none();
-        return Solved { assumed, ..share_out(program, evidence, seems.likely(known), settings, progress) };
+        let certainty = if known.is_some() { Certainty::Clear } else { seems.certainty };
+        return Solved { certainty, ..share_out(program, evidence, seems.likely(known), settings, progress) };
     }
     let (reporting, groups) = fitting(program, evidence, seems, settings.solver, progress);
     let (skid, answers) = solve_all(&groups, settings, progress);
     // a core that issues in order, and one that is late after long waits only, are told by their pace alone
     let told = reporting.shape.in_order || reporting.patient;
     let late = if told { reporting.late } else { seems.reporting.late };
-    Solved { answers, skid, reporting, shown: Reporting { late, ..reporting }, assumed: false }
+    Solved { answers, skid, reporting, shown: Reporting { late, ..reporting }, certainty: Certainty::Clear }
 }
 
 /// The answer to time alone, which tells where cycles went: how often anything ran is only wanted to share them out where ways
@@ -72,7 +72,7 @@ pub fn share_out(
     let groups = Workshop::new(program, evidence, Solver::Flow).groups(reporting, progress);
     let (skid, _) = pool::pool(&[], settings.skid, settings.known.cycles, TRUST, progress);
     let answers = groups.into_par_iter().map(|group| ways(&group)).collect();
-    Solved { answers, skid, reporting, shown: reporting, assumed: false }
+    Solved { answers, skid, reporting, shown: reporting, certainty: Certainty::Clear }
 }
 
 /// The groups, under the reporting that it `seems` to be; or of those that it may be as well, and then of the cores that may
