@@ -1,10 +1,10 @@
 //! Which address the interrupt reports: that of the instruction waited for, or of the one after it.
 //!
 //! Fit alone can't tell; the code can. Time is spent waiting for slow instructions, so where it stands on the quick ones
-//! right behind them, the address is one late. A place speaks as loud as the standard deviations by which it stands out, not as
-//! its samples: one load of a hot loop that misses would outvote all others. Of 109 recordings whose truth is known (91 of
-//! simulated cores, 18 of a virtual machine's clock), places decide 107 rightly, samples 100; the two left are of a core that
-//! issues in order. Where that speaks for both, the solver finds out under which of them the code runs at its pace. It knows
+//! right behind them, the address is one late; where it stands on a slow one that quick ones lead to, it is not. A place speaks as
+//! loud as the standard deviations by which it stands out, not as its samples: one load of a hot loop that misses would outvote all
+//! others. What else was tried stands in `docs/refuted.md`. Where that speaks for both, the solver finds out under which of them the
+//! code runs at its pace, and where only time was sampled it is what is likelier. It knows
 //! nothing of what retires as one ([`fusion`]).
 
 use super::core::Shape;
