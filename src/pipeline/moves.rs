@@ -213,11 +213,8 @@ impl<'a> Routes<'a> {
     fn shows(&mut self, view: Option<View>, from: &Node, to: &Node) -> bool {
         let Some(view) = view.filter(|_| from.function != to.function) else { return true };
         let [from, to] = [from, to].map(|node| at(self.desk.program.place(node.function, node.inst)).image);
-        from == to
-            || *self
-                .shown
-                .entry((view, to))
-                .or_insert_with(|| self.desk.survey.spaces.company().shows(view, to))
+        let company = self.desk.survey.spaces.company();
+        from == to || *self.shown.entry((view, to)).or_insert_with(|| company.shows(view, to))
     }
 }
 

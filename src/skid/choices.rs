@@ -63,10 +63,8 @@ pub struct Expected {
     right: Vec<f64>,
     /// … and what a wrong one adds.
     wrong: Vec<f64>,
-    /// What is guessed wrong at each decision.
-    shares: Vec<f64>,
-    /// That was not asked: all are taken for foreseen.
-    foreseen: bool,
+    /// What is guessed wrong.
+    guesses: Guesses,
 }
 
 /// The first instruction of a way.
@@ -90,8 +88,7 @@ impl Expected {
         Expected {
             right: schedule.right().collect(),
             wrong: refills.map(|r| if r.share > 0.0 { r.cycles } else { refill }).collect(),
-            shares: guesses.shares().to_vec(),
-            foreseen: guesses.foresee(),
+            guesses: guesses.clone(),
         }
     }
 
@@ -99,7 +96,7 @@ impl Expected {
     pub fn approach(&mut self, other: &Expected, part: f64) {
         approach(&mut self.right, &other.right, part);
         approach(&mut self.wrong, &other.wrong, part);
-        approach(&mut self.shares, &other.shares, part);
+        self.guesses.approach(&other.guesses, part);
     }
 }
 
@@ -117,12 +114,9 @@ impl Choices {
         Choices { expected, into }
     }
 
-    /// What is guessed wrong in `region`, by what is expected; that all is foreseen does not say which of the choices are not.
+    /// What is guessed wrong in `region`, as far as what is expected tells of misses.
     pub fn guesses(&self, region: &Region) -> Guesses {
-        match &self.expected {
-            Expected { foreseen: true, .. } => Guesses::new(region),
-            Expected { shares, .. } => Guesses::of_two_ways(region, shares),
-        }
+        self.expected.guesses.of_misses(region)
     }
 
     /// For each choice of two ways, by how much what was `seen` behind either is unlike what is expected, and how unlikely the share
@@ -139,7 +133,7 @@ impl Choices {
     /// The first instruction of the way by `arm`, if it stands behind choices.
     fn first(&self, seen: &Seen<'_>, decision: &Decision, arm: usize) -> Option<First> {
         let &Seen { region, rates, waited, period, doubt, .. } = seen;
-        let Expected { right, wrong, shares, .. } = &self.expected;
+        let Expected { right, wrong, guesses } = &self.expected;
         let to = region.arms[arm].to?;
         let node = region.blocks[to].nodes.start;
         if !region.nodes[node].chosen {
@@ -149,7 +143,8 @@ impl Choices {
             rates.taken(region, arm) * unexpected(&rates.arms[decision.arms.clone()], rates.arms[arm])
         };
         let others = self.into[to].iter().filter(|other| other.1 != arm);
-        let others = others.map(|&(d, arm)| surprises(&region.decisions[d], arm) * shares[d].min(1.0));
+        let others =
+            others.map(|&(d, arm)| surprises(&region.decisions[d], arm) * guesses.shares()[d].min(1.0));
         let right = rates.blocks[to] * right[node] + others.sum::<f64>() * wrong[node];
         let wrong = surprises(decision, arm) * wrong[node];
         let samples = (waited[node] + right + wrong) / period;

@@ -28,7 +28,7 @@
 
 use super::circulation::Rates;
 use super::region::{Decision, Region};
-use super::schedule::Schedule;
+use super::schedule::{Schedule, approach};
 
 /// What is guessed wrong at a choice of two ways, of what a counter of two bits would, before anything is seen.
 const START: f64 = 1.0;
@@ -66,15 +66,12 @@ impl Guesses {
 
     /// Those of a core that foresees all choices of two ways.
     pub fn foreseen(region: &Region) -> Guesses {
-        let mut guesses = Guesses::new(region);
-        let two =
-            region.decisions.iter().zip(&mut guesses.shares).filter(|(decision, _)| decision.arms.len() == 2);
-        two.for_each(|(_, share)| *share = LEAST);
-        Guesses { foreseen: true, ..guesses }
+        let shares = vec![LEAST; region.decisions.len()];
+        Guesses { foreseen: true, ..Guesses::of_two_ways(region, &shares) }
     }
 
-    /// With these `shares` at choices of two ways; what time tells of switches is too little to say which of them misses.
-    pub fn of_two_ways(region: &Region, shares: &[f64]) -> Guesses {
+    /// With these `shares` at choices of two ways.
+    fn of_two_ways(region: &Region, shares: &[f64]) -> Guesses {
         let mut guesses = Guesses::new(region);
         let two = region.decisions.iter().zip(shares).zip(&mut guesses.shares);
         two.filter(|((decision, _), _)| decision.arms.len() == 2).for_each(|((_, share), own)| *own = *share);
@@ -91,9 +88,14 @@ impl Guesses {
         &self.shares
     }
 
-    /// Whether choices of two ways are all taken for foreseen.
-    pub fn foresee(&self) -> bool {
-        self.foreseen
+    /// What they tell of which choices miss: that all are foreseen says of none that it is, and what time tells of switches is too little.
+    pub fn of_misses(&self, region: &Region) -> Guesses {
+        if self.foreseen { Guesses::new(region) } else { Guesses::of_two_ways(region, &self.shares) }
+    }
+
+    /// Makes them come nearer to `other` of the same code, by this `part` of the way.
+    pub fn approach(&mut self, other: &Guesses, part: f64) {
+        approach(&mut self.shares, &other.shares, part);
     }
 
     /// For each arm, the probability that it was not expected when it was taken.
@@ -190,16 +192,18 @@ mod tests {
         (region, rates)
     }
 
+    /// The schedule at `rates` under these `guesses`.
+    fn under(region: &Region, rates: &Rates, guesses: &Guesses) -> Schedule {
+        schedule(region, rates, guesses, &[], Walks { seed: 1, ..Walks::default() })
+    }
+
     /// What is learnt of the first choice in a loop around `body` that is guessed wrong as `truly`.
     fn learnt(body: &[u8], truly: f64) -> f64 {
         let (region, rates) = skipping(body);
-        let under = |guesses: &Guesses| {
-            schedule(&region, &rates, guesses, &[], Walks { seed: 1, ..Walks::default() })
-        };
-        let seen = under(&Guesses::of(&region, truly)).cycles;
+        let seen = under(&region, &rates, &Guesses::of(&region, truly)).cycles;
         let mut guesses = Guesses::new(&region);
         for _ in 0..8 {
-            let schedule = under(&guesses);
+            let schedule = under(&region, &rates, &guesses);
             guesses.learn(&region, &rates, &schedule, &seen);
         }
         guesses.shares[0]
@@ -217,16 +221,8 @@ mod tests {
         // mov (%rax),%rax (eight times) takes longer than all that a wrong guess costs, for the branch does not wait for it
         let chain = [0x48, 0x8b, 0x00].repeat(8);
         let (region, rates) = skipping(&chain);
-        let under = |share| {
-            schedule(
-                &region,
-                &rates,
-                &Guesses::of(&region, share),
-                &[],
-                Walks { seed: 1, ..Walks::default() },
-            )
-        };
-        let cycles = |share: f64| under(share).cycles.iter().sum::<f64>();
+        let cycles =
+            |share: f64| under(&region, &rates, &Guesses::of(&region, share)).cycles.iter().sum::<f64>();
         assert!(cycles(0.5) - cycles(0.0) < 4.0, "{} {}", cycles(0.5), cycles(0.0));
         let found = learnt(&chain, 0.1);
         assert!(found > 0.25, "{found}");
@@ -235,12 +231,10 @@ mod tests {
     #[test]
     fn a_core_that_foresees_all_learns_of_no_wrong_guess() {
         let (region, rates) = skipping(&[]);
-        let under = |guesses: &Guesses| {
-            schedule(&region, &rates, guesses, &[], Walks { seed: 1, ..Walks::default() })
-        };
-        let seen = under(&Guesses::of(&region, 1.0)).cycles;
+        let seen = under(&region, &rates, &Guesses::of(&region, 1.0)).cycles;
         let mut guesses = Guesses::foreseen(&region);
-        guesses.learn(&region, &rates, &under(&guesses), &seen);
+        let schedule = under(&region, &rates, &guesses);
+        guesses.learn(&region, &rates, &schedule, &seen);
         assert_eq!(guesses.shares(), [LEAST; 2]);
         assert!(guesses.risks(&region, &rates).iter().all(|risk| *risk <= LEAST));
     }

@@ -86,7 +86,7 @@ fn samples_come_as_near_the_truth_as_they_must() {
     }
 }
 
-/// Where the header of a `perf.data` has the size of its data, behind where these begin, and where its bits of features end.
+/// Where the header of a `perf.data` says where its data begin, and behind that their size; and where its bits of features are.
 const DATA: usize = 40;
 const FEATURES: std::ops::Range<usize> = 72..104;
 
