@@ -11,6 +11,7 @@ use super::likelihood::{Model, Observation};
 use super::pace::Paces;
 use super::patience::Due;
 use super::region::{Arm, ArmKind, Away, Region};
+use super::restarts::restarts;
 use super::shares::shared;
 use crate::code::{CallSite, FunctionIx, Program};
 
@@ -135,9 +136,12 @@ pub fn model(
     let samples = observation(&region, &retired[0]).of_blocks(&region);
     region.share_logits(&samples);
     let seen = time.unwrap_or(&retired[0]);
+    let begins_anew = time.filter(|time| reporting.late && !reporting.patient && !time.exact);
     for node in &mut region.nodes {
         node.fused &= fusion::fuses(program, reporting, node);
         node.stays &= fusion::stays(seen, node);
+        let function = &program.functions[node.function].1;
+        node.stays |= begins_anew.is_some_and(|time| restarts(function, time, node));
     }
     let events = retired.iter().map(|e| observation(&region, e)).collect();
     let time = time.map(|t| TimeSamples {

@@ -39,6 +39,7 @@ mod places;
 pub mod recursions;
 pub mod region;
 pub mod reporting;
+pub mod restarts;
 pub mod schedule;
 pub mod shares;
 pub mod sparse;
