@@ -136,7 +136,7 @@ fn waits(answer: &Answer) -> Holds {
         None => answer.holds.clone(),
         Some(event) => {
             let (cycles, due) = (event.weight.clone(), Due::default());
-            let time = TimeSamples { cycles, period: event.period, exact: false, due };
+            let time = TimeSamples { cycles, period: event.period, exact: false, due, landed: None };
             Holds::measure(&model.region, &answer.rates, Some(&time), model.reporting)
         }
     }

@@ -149,6 +149,7 @@ pub fn model(
         period: t.period,
         exact: t.exact,
         due: Due::default(),
+        landed: None,
     });
     let ideal = vec![1.0 / f64::from(reporting.shape.width); region.nodes.len()];
     let shared = shared(program, &region);

@@ -7,6 +7,7 @@
 
 use super::circulation::Rates;
 use super::core::Shape;
+use super::landed::Landed;
 use super::patience::{Due, Patience};
 use super::region::{Node, Region};
 use super::waits::Waits;
@@ -62,6 +63,8 @@ pub struct TimeSamples {
     pub exact: bool,
     /// How long each node should be waited for, by now.
     pub due: Due,
+    /// The samples of instructions that stand for it, where it was not sampled.
+    pub landed: Option<Landed>,
 }
 
 /// What was reported, and where it may have been waited for.

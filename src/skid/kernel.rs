@@ -286,6 +286,15 @@ impl<const L: usize> Kernel<L> {
         }
     }
 
+    /// What is reported of what is `waited` for in the `walk` that was gone last.
+    pub fn reported(&self, walk: Walk<'_>, waited: &[f64]) -> Vec<f64> {
+        if !walk.reporting.late {
+            return waited.to_vec();
+        }
+        let lanes = waited.iter().map(|waited| [*waited; L]).collect();
+        self.report(walk.region, walk.reporting, lanes).iter().map(|lanes| lanes[0]).collect()
+    }
+
     /// What late interrupts report of what is `waited` for.
     fn report(&self, region: &Region, reporting: Reporting, mut waited: Vec<[f64; L]>) -> Vec<[f64; L]> {
         let mut reported = vec![[0.0; L]; waited.len()];

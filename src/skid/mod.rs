@@ -27,6 +27,7 @@ pub mod hold;
 pub mod hot;
 pub mod kernel;
 pub mod lag;
+pub mod landed;
 pub mod levels;
 pub mod likelihood;
 pub mod limits;

@@ -181,7 +181,13 @@ mod tests {
         // shares in proportion to flow alone would leave a quarter with mov
         assert!(found[2] > 27.0 * runs && found[3] < 3.0 * runs, "{found:?}");
         // precise samples of time stand where was waited, whatever late ones do
-        let time = |exact| TimeSamples { cycles: reported.clone(), period: 1.0, exact, due: Due::default() };
+        let time = |exact| TimeSamples {
+            cycles: reported.clone(),
+            period: 1.0,
+            exact,
+            due: Due::default(),
+            landed: None,
+        };
         let of = |exact| Holds::measure(&region, &rates, Some(&time(exact)), reporting).waited;
         assert_eq!((of(true), of(false)), (reported.clone(), found));
         let on_it =
@@ -228,7 +234,13 @@ mod tests {
         }
         let late = Reporting { late: true, ..Reporting::default() };
         assert_eq!(Waits::new(&region, &reported, late).at(&region, &rates), waited);
-        let time = TimeSamples { cycles: reported.to_vec(), period: 1.0, exact: false, due: Due::default() };
+        let time = TimeSamples {
+            cycles: reported.to_vec(),
+            period: 1.0,
+            exact: false,
+            due: Due::default(),
+            landed: None,
+        };
         let behind = Holds::measure(&region, &rates, Some(&time), late).behind;
         assert_eq!([behind[add], behind[idiv], behind[stos]], [1.0, 0.0, 1.0 - 70.0 / 77.0]);
     }

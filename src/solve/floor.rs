@@ -40,8 +40,12 @@ pub fn timed(group: &Group, reason: String, seed: u64) -> Answer {
 /// The answer of the flow at `z`, found under `belief`.
 pub fn under(group: &Group, z: &[f64], belief: Belief, reason: String, seed: u64) -> Answer {
     let solver = if belief.timed { Solver::Timed } else { Solver::Flow };
+    let reason = match belief.timed && group.model.is_landed() {
+        true => format!("{reason}; samples of instructions stand for time"),
+        false => reason,
+    };
     match group.model.rates(z) {
-        Some(rates) => Spread::of(group, z, belief, seed).answer(group, rates, solver, reason),
+        Some(rates) => Spread::with_time(group, z, belief, seed).answer(group, rates, solver, reason),
         None => flow(group, reason, seed),
     }
 }
@@ -50,7 +54,7 @@ pub fn under(group: &Group, z: &[f64], belief: Belief, reason: String, seed: u64
 /// An answer under a model of skid has them among its own, for the model may be wrong.
 pub fn doubts(group: &Group, seed: u64) -> Vec<Rates> {
     match &group.timed {
-        Some(z) => Spread::of(group, z, group.belief, seed).draws,
+        Some(z) => Spread::with_time(group, z, group.belief, seed).draws,
         None => Spread::of(group, &group.flow, FLOW, seed).draws,
     }
 }
@@ -81,6 +85,15 @@ impl Spread {
                 )),
             },
         }
+    }
+
+    /// The same, and where samples of instructions stand for time, which they do roughly, what may be around the flow without it.
+    fn with_time(group: &Group, z: &[f64], belief: Belief, seed: u64) -> Spread {
+        let mut spread = Spread::of(group, z, belief, seed);
+        if group.model.is_landed() {
+            spread.draws.extend(Spread::of(group, &group.flow, FLOW, seed).draws);
+        }
+        spread
     }
 
     fn answer(self, group: &Group, rates: Rates, solver: Solver, reason: String) -> Answer {

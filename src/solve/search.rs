@@ -80,6 +80,7 @@ impl Search {
         let schedule = schedule(&model.region, rates, &guesses, &[], walks);
         model.doubt = sought.doubt(0);
         model.expect_all(&schedule);
+        model.land(rates, &schedule, 1.0);
         let expected = Expected::new(&schedule, &guesses, walks.shape);
         model.choices = sought.careful.then(|| Choices::new(&model.region, expected));
         let z = descend(&Conservation::at(&model, &start, sought.belief), start, Effort::thorough(STEPS))?.z;
@@ -161,6 +162,7 @@ impl Search {
         let stalls = stalls(model, &holds);
         self.schedule = schedule(&model.region, &self.rates, &self.guesses, &stalls, walks);
         model.expect(&self.schedule, part);
+        model.land(&self.rates, &self.schedule, part);
         if let Some(choices) = &mut model.choices {
             choices.expected.approach(&Expected::new(&self.schedule, &self.guesses, walks.shape), part);
         }

@@ -17,6 +17,7 @@ use super::{pool, prior};
 use crate::code::Program;
 use crate::progress::{Progress, Stage, each};
 use crate::skid::hold::Reporting;
+use crate::skid::landed;
 use crate::skid::reporting::{self, Certainty, Verdict};
 use crate::skid::{Model, Skid};
 
@@ -41,10 +42,13 @@ const PATIENT_IF_CLEAR: f64 = 0.85;
 /// Finds which address is reported, makes the groups and solves them.
 pub fn solve(program: &Program, evidence: &Evidence, settings: &Settings, progress: &dyn Progress) -> Solved {
     let events: Vec<_> = evidence.retired.iter().filter(|event| !event.exact).chain(&evidence.time).collect();
+    let alone = evidence.time.is_none() && settings.solver.uses_time();
+    let stand_in = if alone { landed::stand_in(program, &evidence.retired) } else { None };
     // exact samples of time do not show which address a late one has; those of instructions stand where time goes as well
     let late = match &evidence.time {
         Some(time) if time.exact => evidence.retired.iter().find(|event| !event.exact),
-        time => time.as_ref(),
+        Some(time) => Some(time),
+        None => stand_in,
     };
     let seems = reporting::decide(program, late, &events, settings.known.late);
     if evidence.retired.is_empty() {
@@ -52,7 +56,8 @@ pub fn solve(program: &Program, evidence: &Evidence, settings: &Settings, progre
         let certainty = if known.is_some() { Certainty::Clear } else { seems.certainty };
         return Solved { certainty, ..share_out(program, evidence, seems.likely(known), settings, progress) };
     }
-    let (reporting, groups) = fitting(program, evidence, seems, settings.solver, progress);
+    let workshop = Workshop::new(program, evidence, settings.solver).taking(stand_in);
+    let (reporting, groups) = fitting(&workshop, seems, progress);
     let (skid, answers) = solve_all(&groups, settings, progress);
     // a core that issues in order, and one that is late after long waits only, are told by their pace alone
     let told = reporting.shape.in_order || reporting.patient;
@@ -87,14 +92,7 @@ pub fn share_out(
 ///
 /// Reports of time move as the places say where they stand, or as the pace does of such as are late only after long waits, of which
 /// places say the one or the other.
-fn fitting(
-    program: &Program,
-    evidence: &Evidence,
-    seems: Verdict,
-    solver: Solver,
-    progress: &dyn Progress,
-) -> (Reporting, Vec<Group>) {
-    let workshop = Workshop::new(program, evidence, solver);
+fn fitting(workshop: &Workshop<'_>, seems: Verdict, progress: &dyn Progress) -> (Reporting, Vec<Group>) {
     if !workshop.times() {
         return (seems.reporting, workshop.enlarged(Vec::new(), seems.reporting, progress));
     }

@@ -59,6 +59,8 @@ pub struct Workshop<'a> {
     /// The events that tell how often code ran: those of retirement, or time where there is none.
     retired: Vec<Folded>,
     time: Option<&'a Folded>,
+    /// That is samples of instructions, which stand for it.
+    landed: bool,
     scope: Scope,
     /// Weight of all samples of the first of these.
     total: f64,
@@ -94,7 +96,14 @@ impl<'a> Workshop<'a> {
         let functions = 0..program.functions.len();
         let sampled = |event| functions.map(|f| sampled_instructions(program, event, f)).collect();
         let sizes = retired.first().map_or_else(Vec::new, sampled);
-        Workshop { program, classes: Classes::of(program), retired, time, scope, total, sizes, solver }
+        let (classes, landed) = (Classes::of(program), false);
+        Workshop { program, classes, retired, time, landed, scope, total, sizes, solver }
+    }
+
+    /// The same where samples of instructions stand for time, if there are such.
+    pub fn taking(mut self, stand_in: Option<&'a Folded>) -> Workshop<'a> {
+        (self.time, self.landed) = (stand_in.or(self.time), stand_in.is_some());
+        self
     }
 
     /// Whether groups have a flow that samples and time agree on.
@@ -181,7 +190,13 @@ impl<'a> Workshop<'a> {
         reporting: Reporting,
         keep: &dyn Fn(FunctionIx, usize) -> bool,
     ) -> Model {
-        assemble::model(self.program, &self.classes, functions, &self.retired, self.time, reporting, keep)
+        let (program, classes) = (self.program, &self.classes);
+        let mut model =
+            assemble::model(program, classes, functions, &self.retired, self.time, reporting, keep);
+        if self.landed {
+            model.take_for_time();
+        }
+        model
     }
 
     /// Flow conservation of one function, with all its blocks.
