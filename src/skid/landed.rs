@@ -3,13 +3,16 @@
 //! In: how often each step is taken, how long each node is expected to be waited for, and the samples as reported. Out: time per node,
 //! as a clock would have reported it, and the skid that brings the samples there.
 //!
-//! The interrupt finds what is waited for, so samples that slip far stand where time goes. Two things are in the way of taking them for
-//! time: a loop has as many as it runs instructions, however long these take, and what is waited for for longer than the skid has
-//! those of what ran before it, not more the longer it takes. The [`kernel`](super::kernel) knows both. With what is expected, it says how many samples
-//! would stand on each node; where there are more, time is longer by as much. The skid's distribution is the mixture of its bins that
-//! explains the samples best (the proportions of a mixture by EM; Dempster, Laird and Rubin, "Maximum likelihood from incomplete
-//! data via the EM algorithm", 1977, section 4.3), sought along with the rest, a few steps each time. It does not know how long a cycle is: time
-//! comes in the schedule's.
+//! The interrupt finds what is waited for, so samples that slip far stand where time goes. Two things are in the way of taking them
+//! for time: a loop has as many as it runs instructions, however long these take, and what is waited for for longer than the skid
+//! has those of what ran before it, not more the longer it takes. The [`kernel`](super::kernel) knows both: with the waits that are
+//! expected it says how many samples would stand on each node, and where there are more, time is longer by as much. The skid's
+//! distribution is the mixture of its bins that explains the samples best (proportions of a mixture by EM; Dempster, Laird and Rubin,
+//! "Maximum likelihood from incomplete data via the EM algorithm", 1977, section 4.3), sought along with the rest, a few steps each
+//! time. It does not know how long a cycle is: time comes in the schedule's.
+//!
+//! Of 86 recordings without their time flow conservation is .0389 off by function and .1043 by block, with this .0276 and .0780
+//! (`docs/refuted.md`, "Instructions alone").
 
 use super::circulation::Rates;
 use super::distribution::Skid;
