@@ -51,6 +51,7 @@ pub(crate) mod testing;
 pub mod timing;
 pub mod turns;
 mod units;
+mod uses;
 pub mod waits;
 
 pub use calibration::Calibration;

@@ -11,10 +11,14 @@ use super::core::Shape;
 use super::folded::Folded;
 use super::fusion;
 use super::hold::Reporting;
-use crate::code::{Address, Function, Inst, Kind, Program, Registers};
+use super::uses;
+use crate::code::{Address, Function, Inst, Kind, Program};
 
 /// An instruction is slow beside one that is waited for so many times less.
 const CONTRAST: f64 = 2.0;
+/// Samples that may stand anywhere: so many tell nothing. Of code that runs once, as when a program starts, there are many places with
+/// one, and where its page is brought an interrupt finds the instruction that needed it.
+const CHANCE: f64 = 0.5;
 /// A place stands out where it holds more than so many times its block's mean.
 const NOTICEABLE: f64 = 1.5;
 /// Weight of a pair whose second uses what the first computes: on a core that issues in order the second is waited for.
@@ -27,12 +31,6 @@ const HIDDEN: f64 = 0.75;
 const BESIDE: u64 = 16;
 /// A load so few instructions before a branch may keep it waiting.
 const CLOSE: usize = 5;
-/// On cores that issue in order the uses of slow results stand out so many times as much as what is right behind those: 3.5
-/// times and more in four recordings of such, 1.4 to 1.8 in three that other signs have to tell, 1.7 at most in 54 whose addresses are
-/// late.
-const IN_ORDER: f64 = 2.5;
-/// … and they hold this share of all samples.
-const IN_ALL: f64 = 0.05;
 /// Most processors let the instruction that is waited for finish before they take an interrupt.
 const LATE: bool = true;
 /// Less evidence decides nothing.
@@ -105,51 +103,33 @@ fn is_late(program: &Program, time: &Folded) -> Option<(bool, Certainty)> {
     let (mut on, mut behind) = (0.0, 0.0);
     for (f, (_, function)) in program.functions.iter().enumerate() {
         let refilled = refilled(function);
-        let heads = heads(function, &refilled);
+        let seen = |b: usize| {
+            let block = &function.cfg.blocks[b];
+            time.any(f, block.first..block.end)
+        };
+        let heads = heads(function, &refilled, &seen);
         for (b, block) in function.cfg.blocks.iter().enumerate() {
             let samples: Vec<f64> = (block.first..block.end).map(|i| time.samples_at(f, i)).collect();
             let usual = NOTICEABLE * samples.iter().sum::<f64>() / samples.len() as f64;
-            on += heads[b] * (samples[0] - usual).max(0.0).sqrt();
+            let excess = |samples: f64| (samples - usual - CHANCE).max(0.0).sqrt();
+            let first = excess(samples[0]);
+            on += heads[b].on * first;
+            behind += heads[b].behind * first;
             for (pair, i) in samples.windows(2).zip(block.first..) {
                 let together = come_together(&function.insts[i], &function.insts[i + 1]);
                 let contrast = contrast(function, i, refilled[b] && i == block.first, together);
                 // what else is waited for right before two loads stands on the first of them if it is late
-                on += if together { 0.0 } else { contrast * (pair[0] - usual).max(0.0).sqrt() };
-                behind += contrast * (pair[1] - usual).max(0.0).sqrt();
+                let apart = !together && !fusion::may_stay(&function.insts, i);
+                on += if apart { contrast * excess(pair[0]) } else { 0.0 };
+                behind += contrast * excess(pair[1]);
             }
         }
     }
     (on + behind >= LEAST_EVIDENCE).then(|| {
-        let in_order = waits_at_uses(program, time);
+        let in_order = uses::are_waited_for(program, time);
         let doubtful = on.max(behind) < CLEAR * on.min(behind) && !in_order;
         (LEAN * behind > on && !in_order, if doubtful { Certainty::Doubtful } else { Certainty::Clear })
     })
-}
-
-/// Whether time stands on the first uses of slow results even where they are not right behind: then it was issued in order,
-/// and the instruction that is waited for is reported after all.
-fn waits_at_uses(program: &Program, time: &Folded) -> bool {
-    let (mut behind, mut used, mut samples) = (0.0, 0.0, 0.0);
-    for (f, (_, function)) in program.functions.iter().enumerate() {
-        let insts = &function.insts;
-        for block in &function.cfg.blocks {
-            for i in block.first..block.end.saturating_sub(2) {
-                let result = Registers(insts[i].writes.0 & !Registers::STACK.0);
-                let uses = |&j: &usize| !result.and(insts[j].reads).is_empty();
-                // the second of two that a core may have made one of is right behind as well: on a Zen 4 it has the samples
-                let next = if insts[i + 2].changes_copy(&insts[i + 1]) { i + 2 } else { i + 1 };
-                let user = (i + 1..block.end).find(uses).filter(|&j| j > next);
-                if let Some(user) = user.filter(|_| wait(&insts[i], false) >= 1.0) {
-                    behind += (i + 1..=next).map(|j| time.samples_at(f, j)).sum::<f64>().sqrt();
-                    let there = time.samples_at(f, user);
-                    used += there.sqrt();
-                    samples += there;
-                }
-            }
-        }
-    }
-    let all: f64 = time.weight.values().sum::<f64>() / time.period;
-    samples >= LEAST_EVIDENCE.max(IN_ALL * all) && used > IN_ORDER * behind
 }
 
 /// Blocks whose first instruction is waited for until it has been fetched, where the branch before them was mispredicted.
@@ -166,21 +146,33 @@ fn refilled(function: &Function) -> Vec<bool> {
     refilled
 }
 
-/// How much more the first instruction of each block is waited for than what every way to it ends with: weights, 0 where it is not, or
-/// where it is entered in other ways.
-fn heads(function: &Function, refilled: &[bool]) -> Vec<f64> {
+/// What the first instruction of a block tells: weights, 0 where it tells nothing.
+#[derive(Clone, Copy, Default)]
+struct Head {
+    /// It is waited for more than what every way to it ends with.
+    on: f64,
+    /// It is waited for less than what every way to it ends with that is seen to run.
+    behind: f64,
+}
+
+/// What the first instruction of each block tells, but where it is entered in other ways.
+fn heads(function: &Function, refilled: &[bool], seen: &dyn Fn(usize) -> bool) -> Vec<Head> {
     let blocks = &function.cfg.blocks;
-    let mut quick: Vec<Option<f64>> = vec![None; blocks.len()];
+    let mut ends: Vec<Vec<(f64, bool)>> = vec![Vec::new(); blocks.len()];
     for edge in function.cfg.edges.iter().filter(|edge| edge.to > 0) {
-        let end = ending(&function.insts[blocks[edge.from].first..blocks[edge.from].end]);
-        quick[edge.to] = Some(quick[edge.to].map_or(end, |before| before.max(end)));
+        let from = &blocks[edge.from];
+        ends[edge.to].push((ending(&function.insts[from.first..from.end]), seen(edge.from)));
     }
-    let weight = |(b, quick): (usize, Option<f64>)| {
+    let head = |(b, ends): (usize, Vec<(f64, bool)>)| {
         let first = blocks[b].first;
-        let slow = wait(&function.insts[first], false) + if refilled[b] { REFILL } else { 0.0 };
-        quick.map_or(0.0, |quick| outlasts(&function.insts, first, slow, quick))
+        let own = wait(&function.insts[first], false) + if refilled[b] { REFILL } else { 0.0 };
+        let longest = ends.iter().map(|end| end.0).reduce(f64::max);
+        let shortest = ends.iter().filter(|end| end.1).map(|end| end.0).reduce(f64::min);
+        let on = longest.map_or(0.0, |quick| outlasts(&function.insts, first, own, quick));
+        let behind = shortest.filter(|slow| slow.is_finite()).map_or(0.0, |slow| longer(slow, own));
+        Head { on: if fusion::may_stay(&function.insts, first) { 0.0 } else { on }, behind }
     };
-    quick.into_iter().enumerate().map(weight).collect()
+    ends.into_iter().enumerate().map(head).collect()
 }
 
 /// For how long what ends a block is waited for; a compare and its branch are one, and no call is over when it has left.
@@ -198,8 +190,12 @@ fn ending(insts: &[Inst]) -> f64 {
 /// How much longer instruction `i` is waited for, `slow`, than another that is `quick`: a weight, 0 where that is not much, or it may
 /// retire with what is behind it.
 fn outlasts(insts: &[Inst], i: usize, slow: f64, quick: f64) -> f64 {
-    let apart = !insts[i].fuses && !fusion::may_stay(insts, i);
-    if apart && slow >= 1.0 && slow >= CONTRAST * quick { (slow / quick).ln() } else { 0.0 }
+    if insts[i].fuses { 0.0 } else { longer(slow, quick) }
+}
+
+/// How much longer what is `slow` is waited for than what is `quick`: a weight, 0 where that is not much.
+fn longer(slow: f64, quick: f64) -> f64 {
+    if slow >= 1.0 && slow >= CONTRAST * quick { (slow / quick).ln() } else { 0.0 }
 }
 
 /// How much more instruction `i` is waited for than the one behind it: a weight, 0 where it is not. It may have to be fetched
@@ -225,7 +221,7 @@ fn come_together(first: &Inst, second: &Inst) -> bool {
 }
 
 /// How long an instruction is waited for, roughly, in cycles: most of its latency is hidden.
-fn wait(inst: &Inst, fused: bool) -> f64 {
+pub(super) fn wait(inst: &Inst, fused: bool) -> f64 {
     let load = if inst.loads { 1.0 } else { 0.0 };
     match inst.kind {
         _ if fused && inst.is_conditional() => 0.05,
@@ -298,6 +294,22 @@ mod tests {
         slow[8..11].copy_from_slice(&[0x49, 0x3b, 0x08]);
         let found = verdict(&slow, &[1.0, 90.0, 9.0, 3.0, 0.0, 0.0, 1.0]);
         assert_ne!(found.certainty, Certainty::Clear);
+    }
+
+    #[test]
+    fn time_where_a_division_leads_is_late_though_it_may_be_reported_on_itself() {
+        // 0: test %edi,%edi; je 10; 4: mov %r8d,%eax; cdq; idiv %r9d; b: mov %eax,%edx; mov %edx,%esi; f: ret; 10: jmp b
+        let code = [
+            0x85, 0xff, 0x74, 0x0c, 0x44, 0x89, 0xc0, 0x99, 0x41, 0xf7, 0xf9, 0x89, 0xc2, 0x89, 0xd6, 0xc3,
+            0xeb, 0xf9,
+        ];
+        let found = verdict(&code, &[1.0, 0.0, 5.0, 0.0, 3.0, 90.0, 3.0, 1.0, 0.0]);
+        assert_eq!((found.reporting.late, found.certainty), (true, Certainty::Clear));
+        // what leads there without a wait may have come from there
+        let found = verdict(&code, &[1.0, 0.0, 5.0, 0.0, 3.0, 90.0, 3.0, 1.0, 2.0]);
+        assert_eq!(found.certainty, Certainty::Silent);
+        let found = verdict(&code, &[1.0, 0.0, 5.0, 0.0, 90.0, 3.0, 3.0, 1.0, 0.0]);
+        assert_ne!((found.reporting.late, found.certainty), (false, Certainty::Clear), "so does a Zen 4");
     }
 
     #[test]
