@@ -23,6 +23,7 @@ mod expansion;
 pub mod folded;
 pub mod fusion;
 pub mod guesses;
+mod heads;
 pub mod hold;
 pub mod hot;
 pub mod kernel;
