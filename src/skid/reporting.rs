@@ -41,7 +41,7 @@ const CLEAR: f64 = 2.5;
 /// Evidence that addresses are late counts so many times where there is doubt: of 222 recordings of time that is late, 43 of them of
 /// programs under a real clock, at most 1.3 times as much speaks against it as for it, of 60 of 63 of such that is not 1.55 times and
 /// more.
-const LEAN: f64 = 1.5;
+const LEAN: f64 = 1.4;
 
 /// How a file's interrupts seem to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
