@@ -10,7 +10,7 @@
 use super::core::Shape;
 use super::folded::Folded;
 use super::fusion;
-use super::heads::{heads, refilled};
+use super::heads::{Head, heads, refilled};
 use super::hold::Reporting;
 use super::uses;
 use crate::code::{Address, Inst, Kind, Program};
@@ -102,7 +102,7 @@ pub fn decide(program: &Program, time: Option<&Folded>, events: &[&Folded], know
 
 /// Whether addresses are late, and how certain that is; `None` without evidence.
 fn is_late(program: &Program, time: &Folded) -> Option<(bool, Certainty)> {
-    let (mut on, mut behind) = (0.0, 0.0);
+    let mut places = Places::default();
     for (f, (_, function)) in program.functions.iter().enumerate() {
         let refilled = refilled(function);
         let seen = |b: usize| {
@@ -112,30 +112,43 @@ fn is_late(program: &Program, time: &Folded) -> Option<(bool, Certainty)> {
         let heads = heads(function, &refilled, &seen);
         for (b, block) in function.cfg.blocks.iter().enumerate() {
             let samples: Vec<f64> = (block.first..block.end).map(|i| time.samples_at(f, i)).collect();
-            let usual = NOTICEABLE * samples.iter().sum::<f64>() / samples.len() as f64;
-            let excess = |samples: f64| (samples - usual - CHANCE).max(0.0).sqrt();
-            let first = excess(samples[0]);
-            on += heads[b].on * first;
-            behind += heads[b].behind * first;
-            for (pair, i) in samples.windows(2).zip(block.first..) {
-                let insts = &function.insts;
-                let together = come_together(&insts[i], &insts[i + 1]);
-                let refilled = refilled[b] && i == block.first;
-                let contrast = contrast(insts, i, refilled, together);
-                // what else is waited for right before it stands on the first of the two if it is late
-                let before = if i == block.first { heads[b].longest } else { wait_behind(insts, i - 1) };
-                let own = longer(slow(&insts[i], refilled), before) > 0.0;
-                let apart = own && !together && !fusion::may_stay(insts, i);
-                on += if apart { contrast * excess(pair[0]) } else { 0.0 };
-                behind += contrast * excess(pair[1]);
-            }
+            places.add(&function.insts, block.first, &samples, heads[b], refilled[b]);
         }
     }
+    let Places { on, behind } = places;
     (on + behind >= LEAST_EVIDENCE).then(|| {
         let in_order = uses::are_waited_for(program, time);
         let doubtful = on.max(behind) < CLEAR * on.min(behind) && !in_order;
         (LEAN * behind > on && !in_order, if doubtful { Certainty::Doubtful } else { Certainty::Clear })
     })
+}
+
+/// How loud all places together speak for addresses of what is waited for, and of what is behind it.
+#[derive(Default)]
+struct Places {
+    on: f64,
+    behind: f64,
+}
+
+impl Places {
+    /// Adds those of a block that begins with instruction `first`, whose `head` may have to be fetched first, with these `samples`.
+    fn add(&mut self, insts: &[Inst], first: usize, samples: &[f64], head: Head, refilled: bool) {
+        let usual = NOTICEABLE * samples.iter().sum::<f64>() / samples.len() as f64;
+        let excess = |samples: f64| (samples - usual - CHANCE).max(0.0).sqrt();
+        self.on += head.on * excess(samples[0]);
+        self.behind += head.behind * excess(samples[0]);
+        for (i, pair) in (first..).zip(samples.windows(2)) {
+            let refilled = refilled && i == first;
+            let together = come_together(&insts[i], &insts[i + 1]);
+            let contrast = contrast(insts, i, refilled, together);
+            // what else is waited for right before it stands on the first of the two if it is late
+            let before = if i == first { head.longest } else { wait_behind(insts, i - 1) };
+            let own = longer(slow(&insts[i], refilled), before) > 0.0;
+            let apart = own && !together && !fusion::may_stay(insts, i);
+            self.on += if apart { contrast * excess(pair[0]) } else { 0.0 };
+            self.behind += contrast * excess(pair[1]);
+        }
+    }
 }
 
 /// How much longer instruction `i` is waited for, `slow`, than another that is `quick`: a weight, 0 where that is not much, or it may
