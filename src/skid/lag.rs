@@ -54,9 +54,7 @@ fn follows(inst: &Inst, next: &Inst) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::code::explore;
-    use crate::code::testing::{Bytes, NoStubs};
-    use crate::skid::folded::Counts;
+    use crate::skid::testing::sampled;
 
     /// `div %rcx; add $1,%rcx; add %rax,%r8; nop; ret` with these samples on each.
     fn with(samples: [f64; 4]) -> Option<f64> {
@@ -64,10 +62,8 @@ mod tests {
     }
 
     fn of(code: &[u8], samples: [f64; 4]) -> Option<f64> {
-        let function = explore(&Bytes(0, code.to_vec()), 0..code.len() as u64, &[]);
-        let program = Program::link(vec![(0, function)], &NoStubs, &crate::code::Told::default());
-        let weight = samples.iter().enumerate().map(|(ix, n)| ((0, ix), n * 7.0)).collect();
-        second(&program, &Folded { weight, period: 7.0, counts: Counts::Instructions, exact: false })
+        let (program, time) = sampled(code, &samples);
+        second(&program, &time)
     }
 
     #[test]

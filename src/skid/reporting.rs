@@ -10,7 +10,7 @@
 use super::core::Shape;
 use super::folded::Folded;
 use super::fusion;
-use super::heads::{Head, heads, refilled};
+use super::heads::{Head, heads};
 use super::hold::Reporting;
 use super::uses;
 use crate::code::{Address, Inst, Kind, Program};
@@ -104,15 +104,13 @@ pub fn decide(program: &Program, time: Option<&Folded>, events: &[&Folded], know
 fn is_late(program: &Program, time: &Folded) -> Option<(bool, Certainty)> {
     let mut places = Places::default();
     for (f, (_, function)) in program.functions.iter().enumerate() {
-        let refilled = refilled(function);
         let seen = |b: usize| {
             let block = &function.cfg.blocks[b];
             time.any(f, block.first..block.end)
         };
-        let heads = heads(function, &refilled, &seen);
-        for (b, block) in function.cfg.blocks.iter().enumerate() {
+        for (block, head) in function.cfg.blocks.iter().zip(heads(function, &seen)) {
             let samples: Vec<f64> = (block.first..block.end).map(|i| time.samples_at(f, i)).collect();
-            places.add(&function.insts, block.first, &samples, heads[b], refilled[b]);
+            places.add(&function.insts, block.first, &samples, head);
         }
     }
     let Places { on, behind } = places;
@@ -131,21 +129,22 @@ struct Places {
 }
 
 impl Places {
-    /// Adds those of a block that begins with instruction `first`, whose `head` may have to be fetched first, with these `samples`.
-    fn add(&mut self, insts: &[Inst], first: usize, samples: &[f64], head: Head, refilled: bool) {
+    /// Adds those of a block that begins with instruction `first`, its `head`, with these `samples`.
+    fn add(&mut self, insts: &[Inst], first: usize, samples: &[f64], head: Head) {
         let usual = NOTICEABLE * samples.iter().sum::<f64>() / samples.len() as f64;
         let excess = |samples: f64| (samples - usual - CHANCE).max(0.0).sqrt();
         self.on += head.on * excess(samples[0]);
         self.behind += head.behind * excess(samples[0]);
         for (i, pair) in (first..).zip(samples.windows(2)) {
-            let refilled = refilled && i == first;
+            let refilled = head.refilled && i == first;
             let together = come_together(&insts[i], &insts[i + 1]);
             let contrast = contrast(insts, i, refilled, together);
             // what else is waited for right before it stands on the first of the two if it is late
             let before = if i == first { head.longest } else { wait_behind(insts, i - 1) };
             let own = longer(slow(&insts[i], refilled), before) > 0.0;
-            let apart = own && !together && !fusion::may_stay(insts, i);
-            self.on += if apart { contrast * excess(pair[0]) } else { 0.0 };
+            if own && !together && !fusion::may_stay(insts, i) {
+                self.on += contrast * excess(pair[0]);
+            }
             self.behind += contrast * excess(pair[1]);
         }
     }
@@ -210,20 +209,15 @@ pub(super) fn wait(inst: &Inst, fused: bool) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::code::explore;
-    use crate::code::testing::{Bytes, NoStubs};
-    use crate::skid::folded::Counts;
+    use crate::skid::testing::sampled;
 
     fn decided(code: &[u8], samples: &[f64]) -> Reporting {
         verdict(code, samples).reporting
     }
 
     fn verdict(code: &[u8], samples: &[f64]) -> Verdict {
-        let function = explore(&Bytes(0, code.to_vec()), 0..code.len() as u64, &[]);
-        assert_eq!(function.insts.len(), samples.len());
-        let program = Program::link(vec![(0, function)], &NoStubs, &crate::code::Told::default());
-        let weight = samples.iter().enumerate().map(|(ix, n)| ((0, ix), n * 7.0)).collect();
-        let time = Folded { weight, period: 7.0, counts: Counts::Instructions, exact: false };
+        let (program, time) = sampled(code, samples);
+        assert_eq!(program.functions[0].1.insts.len(), samples.len());
         decide(&program, Some(&time), &[&time], None)
     }
 

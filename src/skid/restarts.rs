@@ -10,6 +10,7 @@
 use std::ops::Range;
 
 use super::folded::Folded;
+use super::heads::is_guessed;
 use super::region::Node;
 use crate::code::{Edge, Flow, Function, Inst};
 
@@ -50,9 +51,7 @@ fn follows_plain(function: &Function, inst: usize) -> bool {
         let from = &cfg.blocks[edge.from];
         let before = &function.insts[from.first..from.end];
         let two = &before[before.len().saturating_sub(2 - (inst - first).min(2))..];
-        let repeats = function.dominators.dominates(edge.to, edge.from);
-        let foreseen = repeats || before.last().is_some_and(|last| !last.is_conditional());
-        foreseen && two.iter().all(is_plain)
+        !is_guessed(function, edge) && two.iter().all(is_plain)
     };
     inside && (inst >= first + 2 || b > 0 && cfg.edges.iter().filter(|edge| edge.to == b).all(goes_on))
 }

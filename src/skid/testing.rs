@@ -7,6 +7,14 @@ use super::{Model, Region, assemble};
 use crate::code::testing::{Bytes, NoStubs};
 use crate::code::{Program, Told, explore};
 
+/// A function of this `code`, and `samples` for each of its instructions from the first on.
+pub fn sampled(code: &[u8], samples: &[f64]) -> (Program, Folded) {
+    let function = explore(&Bytes(0, code.to_vec()), 0..code.len() as u64, &[]);
+    let program = Program::link(vec![(0, function)], &NoStubs, &Told::default());
+    let weight = samples.iter().enumerate().map(|(i, n)| ((0, i), n * 7.0)).collect();
+    (program, Folded { weight, period: 7.0, counts: Counts::Instructions, exact: false })
+}
+
 /// A loop around two instructions that may be skipped, with `samples` for each of its six, and with `timed` as many cycles.
 pub fn skipping(samples: [f64; 6], timed: bool, reporting: Reporting) -> Model {
     // 0: je 4; 2: nop; 3: nop; 4: dec %edi; 6: jne 0; 8: ret

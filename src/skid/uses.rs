@@ -12,11 +12,11 @@ use crate::code::{Inst, Program, Registers};
 /// times and more in five recordings of such and their tenths, .8 to 1.6 in four that other signs have to tell. It is once at most in 182
 /// whose addresses are late, and .53 times in 31 of programs under a real clock that are.
 const IN_ORDER: f64 = 2.2;
+/// … and they hold this share of all samples.
+const IN_ALL: f64 = 0.05;
 /// A use stands out from what ran between it and what it waits for, which waits for nothing, by so many times its samples. Where a chain
 /// of quick instructions takes all the time, as in MD5, uses hold no more than others: without, they were 2.6 times as much there.
 const OUT: f64 = 1.5;
-/// … and they hold this share of all samples.
-const IN_ALL: f64 = 0.05;
 
 /// Whether time stands on the first uses of slow results even where they are not right behind: then it was issued in order,
 /// and the instruction that is waited for is reported after all.
@@ -50,7 +50,7 @@ struct Distant {
 /// Slow instructions of a block whose results are needed later.
 fn distant_uses(insts: &[Inst], block: Range<usize>) -> impl Iterator<Item = (usize, Distant)> {
     let distant = move |i: usize| {
-        let result = Registers(insts[i].writes.0 & !Registers::STACK.0);
+        let result = insts[i].writes.without(Registers::STACK);
         let uses = |&j: &usize| !result.and(insts[j].reads).is_empty();
         // the second of two that a core may have made one of is right behind as well: on a Zen 4 it has the samples
         let next = if insts[i + 2].changes_copy(&insts[i + 1]) { i + 2 } else { i + 1 };
@@ -63,17 +63,13 @@ fn distant_uses(insts: &[Inst], block: Range<usize>) -> impl Iterator<Item = (us
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::code::explore;
-    use crate::code::testing::{Bytes, NoStubs};
-    use crate::skid::folded::Counts;
+    use crate::skid::testing::sampled;
 
     /// `mov (%rsi),%rdi; mov %r9,%r11; mov %r9,%r12; add %rdi,%r8; ret` with these samples on each.
     fn waited(samples: [f64; 5]) -> bool {
         let code = [0x48, 0x8b, 0x3e, 0x4d, 0x89, 0xcb, 0x4d, 0x89, 0xcc, 0x49, 0x01, 0xf8, 0xc3];
-        let function = explore(&Bytes(0, code.to_vec()), 0..code.len() as u64, &[]);
-        let program = Program::link(vec![(0, function)], &NoStubs, &crate::code::Told::default());
-        let weight = samples.iter().enumerate().map(|(ix, n)| ((0, ix), n * 7.0)).collect();
-        are_waited_for(&program, &Folded { weight, period: 7.0, counts: Counts::Instructions, exact: false })
+        let (program, time) = sampled(&code, &samples);
+        are_waited_for(&program, &time)
     }
 
     #[test]
