@@ -267,7 +267,7 @@ fn moments(values: impl Iterator<Item = (f64, f64)>) -> Moments {
 #[test]
 fn long_and_short_calls_have_the_same_chance() {
     let folder = folder("calls-search");
-    let Some((recording, log)) = record(&folder, "search", "300", &["6000", "64"]) else { return };
+    let Some((recording, log)) = record(&folder, "search", "300", &["12000", "64"]) else { return };
     let sampled = recording
         .calls
         .iter()
