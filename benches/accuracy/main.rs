@@ -1,6 +1,6 @@
 //! How near each estimator comes to the truth, and what it costs.
 //!
-//!     cargo bench --bench accuracy -- [--quick] [--others] [--patient] [--real] [--languages] [--runtimes] [--unoptimized] [--ia32]
+//!     cargo bench --bench accuracy -- [--quick] [--others] [--fresh] [--patient] [--real] [--languages] [--runtimes] [--unoptimized] [--ia32]
 //!         [--linked] [--missing] [--retired] [--write-readme] [--cost] [FOLDER…]
 //!
 //! Cases are recordings whose truth is known: those of `testdata/cases`, those of the simulator's grid, which are made in
@@ -39,6 +39,9 @@ struct Arguments {
     /// Also generated cases of other programs, which most numbers were chosen without
     #[arg(long)]
     others: bool,
+    /// Also generated cases of the same programs on other cores and with other skids
+    #[arg(long)]
+    fresh: bool,
     /// Also generated cases whose addresses are late only after long waits
     #[arg(long)]
     patient: bool,
@@ -91,6 +94,7 @@ impl Arguments {
     fn sets(&self) -> impl Iterator<Item = &'static str> {
         let sets = [
             (self.others, "others"),
+            (self.fresh, "fresh"),
             (self.patient, "patient"),
             (self.real, "real"),
             (self.languages, "languages"),

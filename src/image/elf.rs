@@ -263,6 +263,11 @@ impl Elf {
         self.source.read(section.offset, section.size)
     }
 
+    /// The bytes of a section, however large it is.
+    pub(super) fn whole_section(&self, section: &Section) -> Option<Vec<u8>> {
+        (section.kind != elf::SHT_NOBITS).then(|| self.source.read_any(section.offset, section.size))?
+    }
+
     /// What stands at `offset`; `None` if the file does not hold all of it.
     pub(super) fn bytes(&self, offset: u64, len: u64) -> Option<Vec<u8>> {
         self.source.read(offset, len)

@@ -1,10 +1,14 @@
-//! How large the compressed parts of a binary get.
+//! The compressed parts of a binary: how large they get, and what is in them.
 //!
-//! In: an ELF file. Out: whether what it says of that can be true. Whoever expands them asks for as much memory as they state,
+//! In: an ELF file. Out: whether what it says of their sizes can be true, and their bytes. Whoever expands them asks for as much memory as they state,
 //! or as it takes.
 
-use super::elf::Elf;
-use super::elf::Section;
+use std::borrow::Cow;
+
+use object::read::{CompressedData, CompressionFormat};
+
+use super::elf::{Elf, Section};
+use super::packed::{LARGEST, expand};
 
 /// Debug information shrinks to a fifth or so; nothing that is meant to be read shrinks more than this.
 const MOST: u64 = 128;
@@ -36,6 +40,22 @@ pub fn expanded(elf: &Elf, section: &Section) -> Option<u64> {
         true => elf.u32(&head, 4).map(u64::from),
         false => head.strip_prefix(b"ZLIB")?.first_chunk().map(|size| u64::from_be_bytes(*size)),
     }
+}
+
+/// What wholesym reads of a compressed section, whose size is known to be bounded.
+pub fn unpacked(elf: &Elf, section: &Section) -> Option<Vec<u8>> {
+    let bytes = elf.section_bytes(section)?;
+    if section.name == ".gnu_debugdata" {
+        return expand(&bytes, LARGEST)?.ok();
+    }
+    let head = if section.compressed && elf.is_64 { 24 } else { 12 };
+    let format = match elf.u32(&bytes, 0)? {
+        2 if section.compressed => CompressionFormat::Zstandard,
+        _ => CompressionFormat::Zlib,
+    };
+    let uncompressed_size = expanded(elf, section)?;
+    let data = bytes.get(head..)?;
+    CompressedData { format, data, uncompressed_size }.decompress().ok().map(Cow::into_owned)
 }
 
 /// What an xz file expands to (<https://tukaani.org/xz/xz-file-format.txt>): the sum over its chunks of LZMA2, each of which

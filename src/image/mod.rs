@@ -23,6 +23,7 @@ mod locate;
 mod machine;
 mod mapping;
 mod name;
+mod nesting;
 mod noreturn;
 mod overlay;
 mod packed;

@@ -4,14 +4,10 @@
 //! wholesym demangles all names that it meets, and these with a reader that takes lengths on trust and nests as deep as the name
 //! does: one that is made up ends the program. Compilers for Linux write one underscore, so nothing is lost but made-up files.
 
-use std::borrow::Cow;
-
 use object::elf::{SHT_DYNSYM, SHT_NOBITS, SHT_STRTAB, SHT_SYMTAB};
-use object::read::{CompressedData, CompressionFormat};
 
 use super::elf::{Elf, Section};
-use super::expansion::{expanded, is_compressed};
-use super::packed::{LARGEST, expand};
+use super::expansion::{is_compressed, unpacked};
 
 /// Bytes that are looked at at a time.
 const PIECE: u64 = 1 << 20;
@@ -42,22 +38,6 @@ pub fn is_perilous(elf: &Elf) -> bool {
 fn is_debug(section: &Section) -> bool {
     let name = section.name.replacen(".zdebug", ".debug", 1);
     name == ".gnu_debugdata" || NAMED.contains(&name.trim_end_matches(".dwo"))
-}
-
-/// What wholesym reads of a compressed section, whose size is known to be bounded.
-fn unpacked(elf: &Elf, section: &Section) -> Option<Vec<u8>> {
-    let bytes = elf.section_bytes(section)?;
-    if section.name == ".gnu_debugdata" {
-        return expand(&bytes, LARGEST)?.ok();
-    }
-    let head = if section.compressed && elf.is_64 { 24 } else { 12 };
-    let format = match elf.u32(&bytes, 0)? {
-        2 if section.compressed => CompressionFormat::Zstandard,
-        _ => CompressionFormat::Zlib,
-    };
-    let uncompressed_size = expanded(elf, section)?;
-    let data = bytes.get(head..)?;
-    CompressedData { format, data, uncompressed_size }.decompress().ok().map(Cow::into_owned)
 }
 
 fn has_plain(elf: &Elf, section: &Section) -> bool {

@@ -7,9 +7,10 @@ use crate::interrupt::Lands::{AfterHead, AfterLongHead, OnHead};
 use crate::interrupt::Skid;
 
 /// All sets, by name.
-pub const SETS: [(&str, &[Case]); 11] = [
+pub const SETS: [(&str, &[Case]); 12] = [
     ("grid", CASES),
     ("others", OTHERS),
+    ("fresh", FRESH),
     ("real", REAL),
     ("languages", LANGUAGES),
     ("runtimes", RUNTIMES),
@@ -218,6 +219,53 @@ cases! {
     "lz-wide6-20-after10" "lz" Wide6 about(20), AfterLongHead(10), 20000, PLAIN;
     "fft-wide4-45-after8" "fft" Wide4 about(45), AfterLongHead(8), 20000, PLAIN;
     "virt-wide8-45-after8" "virt" Wide8 about(45), AfterLongHead(8), 20000, PLAIN;
+}
+
+cases! {
+    /// Cases of programs above on other cores and with other skids. They came last of all, when nothing was chosen any more.
+    FRESH:
+    "machine-wide6-lognormal30" "machine" Wide6 lognormal(30.0), AfterHead, 20000, PLAIN;
+    "machine-bursty-90-few" "machine" Bursty about(90), AfterHead, 3000, CHAINS;
+    "viterbi-bursty-hump" "viterbi" Bursty HUMP, AfterHead, 20000, PLAIN;
+    "viterbi-inorder-15-few" "viterbi" InOrder about(15), OnHead, 2000, PLAIN;
+    "arcs-wide4-45" "arcs" Wide4 about(45), AfterHead, 20000, PLAIN;
+    "arcs-shared-90" "arcs" Shared about(90), OnHead, 20000, PLAIN;
+    "hash-wide6-20-few" "hash" Wide6 about(20), AfterHead, 1000, PLAIN;
+    "hash-shared-hump" "hash" Shared HUMP, AfterHead, 20000, PLAIN;
+    "sparse-wide4-lognormal60" "sparse" Wide4 lognormal(60.0), AfterHead, 20000, PLAIN;
+    "sparse-blocking-tail" "sparse" Blocking TAIL, OnHead, 20000, PLAIN;
+    "trips-wide8-45" "trips" Wide8 about(45), AfterHead, 20000, CHAINS;
+    "trips-bursty-30" "trips" Bursty about(30), AfterHead, 20000, PLAIN;
+    "interp-wide4-90" "interp" Wide4 about(90), AfterHead, 20000, CHAINS;
+    "interp-shared-30-few" "interp" Shared about(30), OnHead, 2000, PLAIN;
+    "tree-wide8-150" "tree" Wide8 about(150), AfterHead, 20000, PLAIN;
+    "tree-inorder-5" "tree" InOrder about(5), OnHead, 20000, PLAIN;
+    "bisect-wide4-lognormal20" "bisect" Wide4 lognormal(20.0), AfterHead, 50000, PLAIN;
+    "bisect-bursty-60" "bisect" Bursty about(60), AfterHead, 20000, FREQUENCY;
+    "ratios-wide6-hump" "ratios" Wide6 HUMP, AfterHead, 20000, PLAIN;
+    "ratios-inorder-30" "ratios" InOrder about(30), OnHead, 20000, PLAIN;
+    "enter-wide8-45" "enter" Wide8 about(45), AfterHead, 20000, PLAIN;
+    "enter-bursty-20-few" "enter" Bursty about(20), AfterHead, 1000, CHAINS;
+    "blend-wide4-150" "blend" Wide4 about(150), AfterHead, 20000, PLAIN;
+    "blend-shared-45" "blend" Shared about(45), OnHead, 20000, PLAIN;
+    "compare-wide4-30" "compare" Wide4 about(30), AfterHead, 20000, PLAIN;
+    "compare-wide8-hump" "compare" Wide8 HUMP, AfterHead, 50000, CHAINS;
+    "scan-wide6-20" "scan" Wide6 about(20), AfterHead, 20000, PLAIN;
+    "scan-wide4-tail" "scan" Wide4 TAIL, AfterHead, 20000, PLAIN;
+    "sled-bursty-60" "sled" Bursty about(60), AfterHead, 20000, PLAIN;
+    "leaves-wide6-20" "leaves" Wide6 about(20), AfterHead, 20000, PLAIN;
+    "counters-bursty-hump-few" "counters" Bursty HUMP, AfterHead, 2000, PLAIN;
+    "dot-bursty-tail" "dot" Bursty TAIL, AfterHead, 20000, PLAIN;
+    "sorts-wide8-60" "sorts" Wide8 about(60), OnHead, 20000, CHAINS;
+    "lex-wide4-lognormal45" "lex" Wide4 lognormal(45.0), AfterHead, 20000, PLAIN;
+    "lz-bursty-30" "lz" Bursty about(30), AfterHead, 20000, PLAIN;
+    "virt-wide6-20" "virt" Wide6 about(20), AfterHead, 50000, PLAIN;
+    "fft-inorder-60" "fft" InOrder about(60), OnHead, 20000, PLAIN;
+    "match-shared-90" "match" Shared about(90), AfterHead, 20000, PLAIN;
+    "words-wide6-lognormal45" "words" Wide6 lognormal(45.0), AfterHead, 20000, PLAIN;
+    "shapes-wide4-60" "shapes" Wide4 about(60), AfterHead, 20000, PLAIN;
+    "zlib-wide6-20" "zlib" Wide6 about(20), AfterHead, 20000, PLAIN;
+    "lua-wide6-tail" "lua" Wide6 TAIL, AfterHead, 20000, PLAIN;
 }
 
 cases! {

@@ -22,6 +22,7 @@ use wholesym::samply_symbols::{
 use crate::image::elf::Elf;
 use crate::image::expansion::is_bounded;
 use crate::image::locate::{SearchPath, open_verified, relative};
+use crate::image::nesting::is_nested;
 use crate::image::peril::is_perilous;
 use crate::image::source::Source;
 use crate::image::split::unit_ids;
@@ -179,7 +180,7 @@ impl FileAndPathHelper for Files {
 type Contents = FileContentsWithChunkedCaching<Whole>;
 
 fn contents(elf: Elf) -> Option<Contents> {
-    let source = (is_bounded(&elf) && !is_perilous(&elf)).then(|| elf.into_source())?;
+    let source = (is_bounded(&elf) && !is_perilous(&elf) && !is_nested(&elf)).then(|| elf.into_source())?;
     Some(FileContentsWithChunkedCaching::new(source.len(), Whole(source)))
 }
 
