@@ -28,18 +28,23 @@ pub fn demangle(name: &str) -> String {
 /// The same, and why it stays.
 pub fn demangled(name: &str) -> Demangled {
     let (plain, version) = name.split_at(name.find('@').unwrap_or(name.len()));
-    match written(plain) {
-        Some(Ok(Bounded(source))) => Demangled { name: source + version, endless: false },
+    match written(plain, LONGEST) {
+        Some(Ok(Bounded { source, .. })) => Demangled { name: source + version, endless: false },
         written => Demangled { name: name.to_owned(), endless: written.is_some() },
     }
 }
 
-/// `None` of what is not mangled, an error of what cannot be written.
-fn written(name: &str) -> Option<Result<Bounded, fmt::Error>> {
+/// Whether a name gets longer than `most` bytes.
+pub fn exceeds(name: &str, most: usize) -> bool {
+    written(name, most).is_some_and(|written| written.is_err())
+}
+
+/// `None` of what is not mangled, an error of what gets longer than `most` bytes.
+fn written(name: &str, most: usize) -> Option<Result<Bounded, fmt::Error>> {
     if !["_Z", "__Z", "_R"].iter().any(|start| name.starts_with(start)) {
         return None;
     }
-    let mut out = Bounded(String::new());
+    let mut out = Bounded { source: String::new(), most };
     if let Ok(rust) = try_demangle(name) {
         return Some(write!(out, "{rust:#}").map(|()| out));
     }
@@ -49,14 +54,17 @@ fn written(name: &str) -> Option<Result<Bounded, fmt::Error>> {
 }
 
 /// A name that takes no more than it may have.
-struct Bounded(String);
+struct Bounded {
+    source: String,
+    most: usize,
+}
 
 impl Write for Bounded {
     fn write_str(&mut self, part: &str) -> fmt::Result {
-        if self.0.len() + part.len() > LONGEST {
+        if self.source.len() + part.len() > self.most {
             return Err(fmt::Error);
         }
-        self.0.push_str(part);
+        self.source.push_str(part);
         Ok(())
     }
 }

@@ -1,18 +1,27 @@
 //! Names that wholesym must not meet.
 //!
-//! In: an ELF file. Out: whether a name in it may be one of Scala Native as macOS has them, `__ST` or `__SM` and a length.
-//! wholesym demangles all names that it meets, and these with a reader that takes lengths on trust and nests as deep as the name
-//! does: one that is made up ends the program. Compilers for Linux write one underscore, so nothing is lost but made-up files.
+//! In: an ELF file. Out: whether a name in it may be one of Scala Native as macOS has them, `__ST` or `__SM` and a length, or one of C++
+//! that stands for much more than is written. wholesym demangles all names that it meets: the former with a reader that takes lengths
+//! on trust and nests as deep as the name does, so that one that is made up ends the program; the latter to their end, anew for each
+//! address. Compilers for Linux make neither, so nothing is lost but made-up files.
 
 use object::elf::{SHT_DYNSYM, SHT_NOBITS, SHT_STRTAB, SHT_SYMTAB};
 
+use super::demangle::exceeds;
 use super::elf::{Elf, Section};
 use super::expansion::{is_compressed, unpacked};
 
-/// Bytes that are looked at at a time.
-const PIECE: u64 = 1 << 20;
+/// Bytes that are looked at at a time, …
+const PIECE: u64 = 4 << 20;
+/// … and a name that begins in them, as far as it is looked at.
+const NAME: usize = 256 << 10;
 /// Two underscores, two letters and a digit.
-const START: u64 = 5;
+const START: usize = 5;
+/// Names of C++ that get longer are made up: they take longer than all others together. They refer to their parts so often at least.
+const LONGEST: usize = 1 << 20;
+const REFERENCES: usize = 16;
+/// Names that may begin within another.
+const WITHIN: usize = 8;
 /// Where debug information has its names.
 const NAMED: [&str; 4] = [".debug_info", ".debug_types", ".debug_str", ".debug_line_str"];
 
@@ -43,14 +52,34 @@ fn is_debug(section: &Section) -> bool {
 fn has_plain(elf: &Elf, section: &Section) -> bool {
     let pieces = (0..section.size).step_by(PIECE as usize);
     pieces.into_iter().any(|at| {
-        let len = (section.size - at).min(PIECE + START - 1);
+        let len = (section.size - at).min(PIECE + NAME as u64);
         elf.bytes(section.offset.saturating_add(at), len).is_some_and(|bytes| has(&bytes))
     })
 }
 
 fn has(bytes: &[u8]) -> bool {
     let start = |bytes: &[u8]| matches!(bytes, [b'_', b'_', b'S', b'T' | b'M', b'0'..=b'9']);
-    bytes.windows(START as usize).any(start)
+    bytes.windows(START).any(start) || repeats(bytes)
+}
+
+/// Whether there is a name of C++ that gets too long, or cannot be told from one.
+fn repeats(bytes: &[u8]) -> bool {
+    let (mut end, mut within) = (0, 0);
+    let starts = bytes.windows(2).enumerate().filter(|(_, start)| start == b"_Z").map(|(at, _)| at);
+    starts.into_iter().any(|at| {
+        let rest = &bytes[at..bytes.len().min(at + NAME)];
+        let name = &rest[..rest.iter().position(|&byte| byte == 0).unwrap_or(rest.len())];
+        within = if at < end { within + 1 } else { 0 };
+        end = at + name.len();
+        let long = || name.len() == NAME || exceeds(&String::from_utf8_lossy(name), LONGEST);
+        within > WITHIN || (references(name) >= REFERENCES && long())
+    })
+}
+
+/// How often a name may refer to a part of it: `S_`, `S0_` …, `T_`, `T0_` … (Itanium C++ ABI, 5.1.10 and 5.1.5.8).
+fn references(name: &[u8]) -> usize {
+    let refers = |pair: &&[u8]| matches!(pair, [b'S' | b'T', b'_' | b'0'..=b'9' | b'A'..=b'Z']);
+    name.windows(2).filter(refers).count()
 }
 
 #[cfg(test)]
@@ -85,5 +114,24 @@ mod tests {
         assert!(perilous(".debug_str", COMPRESSED, &packed(b"\0__ST99aa\0")));
         assert!(!perilous(".debug_str", COMPRESSED, &packed(b"\0main\0")));
         assert!(perilous(".debug_str", COMPRESSED, b"what cannot be expanded"));
+    }
+
+    /// A function of pairs of pairs of a type whose name has 40 letters, `levels` deep: each level repeats what is before it.
+    fn doubling(levels: usize) -> String {
+        let digit = |of: usize| char::from_digit(of as u32, 36).unwrap().to_ascii_uppercase();
+        let level = |level| format!("1pIS{0}_S{0}_E", digit(2 * level + 1));
+        let pairs: String = (0..levels).map(level).collect();
+        format!("\0_Z1f1pI40{}E{pairs}\0", "a".repeat(40))
+    }
+
+    #[test]
+    fn names_that_repeat_without_end_are_seen() {
+        for section in [".debug_str", ".debug_info"] {
+            assert!(perilous(section, 0, doubling(17).as_bytes()), "{section}");
+            assert!(!perilous(section, 0, doubling(9).as_bytes()), "{section}");
+        }
+        let (within, beside) = ("_Zx".repeat(WITHIN + 2), "_Z1fv\0".repeat(100));
+        assert!(perilous(".debug_str", 0, within.as_bytes()), "names within names");
+        assert!(!perilous(".debug_str", 0, beside.as_bytes()));
     }
 }
