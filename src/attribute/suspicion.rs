@@ -115,6 +115,7 @@ mod tests {
             period: 1.0,
             counts: Counts::Instructions,
             exact: false,
+            stray: 0.0,
         };
         let (classes, reporting) = (Classes::of(&program), Reporting::default());
         let mut model = assemble::model(&program, &classes, &[0], &[retired], None, reporting, &|_, _| true);

@@ -64,8 +64,10 @@ impl Desk<'_> {
     /// Samples of an event per instruction.
     pub(super) fn folded(&self, event: usize) -> Folded {
         let count = &self.survey.events[event];
+        let weight = self.located.weight(event);
         Folded {
-            weight: self.located.weight(event),
+            stray: count.weight as f64 - weight.values().sum::<f64>(),
+            weight,
             period: count.weight as f64 / count.samples.max(1) as f64,
             counts: self.kinds[event].causes,
             exact: self.kinds[event].class == Class::Exact,

@@ -35,6 +35,7 @@ pub fn ran(survey: &Survey, program: &Program, attr: AttrIx) -> Option<Folded> {
         period: shown / stacks as f64,
         counts: Counts::Instructions,
         exact: true,
+        stray: 0.0,
     })
 }
 

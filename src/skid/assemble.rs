@@ -8,12 +8,13 @@ use super::folded::{Counts, Folded};
 use super::fusion;
 use super::hold::{Reporting, TimeSamples};
 use super::likelihood::{Model, Observation};
+use super::outside::Outside;
 use super::pace::Paces;
 use super::patience::Due;
 use super::region::{Arm, ArmKind, Away, Region};
 use super::restarts::restarts;
 use super::shares::shared;
-use crate::code::{CallSite, FunctionIx, Program};
+use crate::code::{FunctionIx, Program};
 
 /// A call of what is called but once tells nothing where one of the two functions has less than this share of the other's
 /// samples: what runs once at the start would be solved with what runs all the time.
@@ -123,14 +124,14 @@ pub fn model(
     reporting: Reporting,
     keep: &dyn Fn(FunctionIx, usize) -> bool,
 ) -> Model {
-    let fed = fed(program, functions, &retired[0]);
+    let outside = Outside::of(program, functions, &retired[0]);
     let runs = |f: FunctionIx, b: usize| {
         let function = &program.functions[f].1;
         let block = &function.cfg.blocks[b];
         !function.doomed[b] || retired[0].any(f, block.first..block.end)
     };
     let kept = |f: FunctionIx, b: usize| keep(f, b) && runs(f, b);
-    let mut region = Region::fed(program, classes, functions, &kept, &fed);
+    let mut region = Region::within(program, classes, functions, &kept, &outside);
     region.away = away(program, functions, &region, &retired[0]);
     region.count(retired);
     let samples = observation(&region, &retired[0]).of_blocks(&region);
@@ -154,18 +155,6 @@ pub fn model(
     let ideal = vec![1.0 / f64::from(reporting.shape.width); region.nodes.len()];
     let shared = shared(program, &region);
     Model { region, events, time, reporting, ideal, paces: Paces::Alike, choices: None, doubt: 1.0, shared }
-}
-
-/// Those of `functions` that sampled code calls which is not among them.
-fn fed(program: &Program, functions: &[FunctionIx], event: &Folded) -> BTreeSet<FunctionIx> {
-    let own: BTreeSet<FunctionIx> = functions.iter().copied().collect();
-    let sampled = |call: &CallSite| {
-        let cfg = &program.functions[call.caller].1.cfg;
-        let block = &cfg.blocks[cfg.block_of(call.inst)];
-        event.any(call.caller, block.first..block.end)
-    };
-    let outside = |f: &FunctionIx| program.calls_of(*f).any(|c| !own.contains(&c.caller) && sampled(c));
-    own.iter().copied().filter(outside).collect()
 }
 
 /// Calls that `region`, of `functions`, steps over, into what `event` was sampled in.
@@ -208,7 +197,7 @@ mod tests {
         let functions = [0..0xa, 0x10..0x1a, 0x20..0x22].map(|r| (0, explore(&source, r, &[])));
         let program = Program::link(functions.into(), &NoStubs, &Told::default());
         let weight = sampled.iter().map(|&f| ((f, 0), 100.0)).collect();
-        let event = Folded { weight, period: 1.0, counts: Counts::Instructions, exact: false };
+        let event = Folded { weight, period: 1.0, counts: Counts::Instructions, exact: false, stray: 0.0 };
         let classes = Classes::of(&program);
         model(&program, &classes, &[0, 2], &[event], None, Reporting::default(), &|_, _| true)
     }
@@ -277,7 +266,7 @@ mod tests {
         let program = program(vec![0x74, 0x02, 0x90, 0x90, 0xff, 0xcf, 0x75, 0xf8, 0xc3]);
         let sums = |counts: Counts| {
             let weight = (0..6).map(|inst| ((0, inst), 100.0)).collect();
-            let event = Folded { weight, period: 1.0, counts, exact: false };
+            let event = Folded { weight, period: 1.0, counts, exact: false, stray: 0.0 };
             let (classes, reporting) = (Classes::of(&program), Reporting::default());
             let model = model(&program, &classes, &[0], &[event], None, reporting, &|_, _| true);
             let rates = model.rates(&vec![0.0; model.region.freedom()]).expect("a flow");
@@ -302,7 +291,8 @@ mod tests {
         let program = program(vec![0x74, 1, 0xf4, 0xc3]);
         let blocks = |sampled: &[usize]| {
             let weight = sampled.iter().map(|&inst| ((0, inst), 100.0)).collect();
-            let event = Folded { weight, period: 1.0, counts: Counts::Instructions, exact: false };
+            let event =
+                Folded { weight, period: 1.0, counts: Counts::Instructions, exact: false, stray: 0.0 };
             let (classes, reporting) = (Classes::of(&program), Reporting::default());
             model(&program, &classes, &[0], &[event], None, reporting, &|_, _| true).region.blocks.len()
         };

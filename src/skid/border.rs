@@ -50,6 +50,7 @@ mod tests {
     use crate::code::{Program, Told, explore};
     use crate::skid::Circulation;
     use crate::skid::classes::Classes;
+    use crate::skid::outside::Outside;
 
     #[test]
     fn it_is_entered_where_nothing_inside_leads() {
@@ -61,7 +62,13 @@ mod tests {
         let functions = [0..6, 0x10..0x12].map(|r| (0, explore(&source, r, &[])));
         let program = Program::link(functions.into(), &NoStubs, &Told::default());
         let classes = Classes::of(&program);
-        let region = Region::fed(&program, &classes, &[0, 1], &|_, _| true, &[1].into());
+        let region = Region::within(
+            &program,
+            &classes,
+            &[0, 1],
+            &|_, _| true,
+            &Outside { fed: [1].into(), ..Outside::default() },
+        );
         assert_eq!(region.roots.len(), 2);
         // three calls from elsewhere for each from inside
         let rates = Circulation::new(&region).rates(&region, &[3f64.ln()], 100.0).expect("a flow");
@@ -87,7 +94,8 @@ mod tests {
         let source = Bytes(0, code);
         let functions = [0..7, 0x10..0x18].map(|r| (0, explore(&source, r, &[])));
         let program = Program::link(functions.into(), &NoStubs, &Told::default());
-        let region = Region::fed(&program, &Classes::of(&program), &[0, 1], &|_, _| true, &[].into());
+        let region =
+            Region::within(&program, &Classes::of(&program), &[0, 1], &|_, _| true, &Outside::default());
         let z = vec![3.0; region.freedom() + region.roots.len() - 1];
         let rates = Circulation::new(&region).rates(&region, &z, 100.0).expect("a flow");
         let called =

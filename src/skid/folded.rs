@@ -48,6 +48,8 @@ pub struct Folded {
     pub counts: Counts,
     /// Whether its samples stand where they arose.
     pub exact: bool,
+    /// Weight of its samples that stand in none of the program's functions.
+    pub stray: f64,
 }
 
 impl Folded {

@@ -215,7 +215,7 @@ mod tests {
         let program = Program::link(vec![(0, function)], &NoStubs, &Told::default());
         let stands = |on_branch: f64, counts, exact| {
             let weight = [((0, 0), 900.0), ((0, 1), on_branch)].into();
-            let event = Folded { weight, period: 1.0, counts, exact };
+            let event = Folded { weight, period: 1.0, counts, exact, stray: 0.0 };
             stand_in(&program, &[event]).is_some()
         };
         assert!(stands(0.0, Counts::Instructions, false));

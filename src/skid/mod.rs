@@ -35,6 +35,7 @@ pub mod limits;
 mod marked;
 pub mod nests;
 pub mod operands;
+pub mod outside;
 pub mod pace;
 pub mod patience;
 mod places;

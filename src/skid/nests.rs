@@ -230,7 +230,7 @@ mod tests {
         let mut weight: std::collections::BTreeMap<_, _> =
             own.iter().enumerate().map(|(inst, n)| ((0, inst), *n)).collect();
         weight.insert((1, 0), samples);
-        let event = Folded { weight, period: 1.0, counts: Counts::Instructions, exact: false };
+        let event = Folded { weight, period: 1.0, counts: Counts::Instructions, exact: false, stray: 0.0 };
         let classes = Classes::of(&program);
         assemble::model(&program, &classes, &[0], &[event], None, Reporting::default(), &|_, _| true)
     }

@@ -88,7 +88,7 @@ mod tests {
         let program = Program::link(vec![(0, function)], &NoStubs, &Told::default());
         let skipped = program.functions[0].1.insts.len() - samples.len();
         let weight = samples.iter().enumerate().map(|(i, n)| ((0, skipped + i), n * 7.0)).collect();
-        (program, Folded { weight, period: 7.0, counts: Counts::Instructions, exact: false })
+        (program, Folded { weight, period: 7.0, counts: Counts::Instructions, exact: false, stray: 0.0 })
     }
 
     /// Which of its loads begin anew.

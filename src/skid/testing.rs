@@ -12,7 +12,7 @@ pub fn sampled(code: &[u8], samples: &[f64]) -> (Program, Folded) {
     let function = explore(&Bytes(0, code.to_vec()), 0..code.len() as u64, &[]);
     let program = Program::link(vec![(0, function)], &NoStubs, &Told::default());
     let weight = samples.iter().enumerate().map(|(i, n)| ((0, i), n * 7.0)).collect();
-    (program, Folded { weight, period: 7.0, counts: Counts::Instructions, exact: false })
+    (program, Folded { weight, period: 7.0, counts: Counts::Instructions, exact: false, stray: 0.0 })
 }
 
 /// A loop around two instructions that may be skipped, with `samples` for each of its six, and with `timed` as many cycles.
@@ -21,7 +21,7 @@ pub fn skipping(samples: [f64; 6], timed: bool, reporting: Reporting) -> Model {
     let code = Bytes(0, vec![0x74, 0x02, 0x90, 0x90, 0xff, 0xcf, 0x75, 0xf8, 0xc3]);
     let program = Program::link(vec![(0, explore(&code, 0..9, &[]))], &NoStubs, &Told::default());
     let weight = samples.iter().enumerate().map(|(inst, n)| ((0, inst), 1000.0 * n)).collect();
-    let folded = Folded { weight, period: 1000.0, counts: Counts::Instructions, exact: false };
+    let folded = Folded { weight, period: 1000.0, counts: Counts::Instructions, exact: false, stray: 0.0 };
     let (classes, time) = (Classes::of(&program), timed.then(|| folded.clone()));
     assemble::model(&program, &classes, &[0], &[folded], time.as_ref(), reporting, &|_, _| true)
 }

@@ -159,6 +159,7 @@ mod tests {
     use crate::code::{Program, explore};
     use crate::skid::classes::Classes;
     use crate::skid::hold::TimeSamples;
+    use crate::skid::outside::Outside;
     use crate::skid::patience::Due;
     use crate::skid::{Circulation, Holds};
 
@@ -203,7 +204,13 @@ mod tests {
         code.extend([0x90, 0xc3]);
         let functions = [0..6, 0x10..0x12].map(|r| (0, explore(&Bytes(0, code.clone()), r, &[])));
         let program = Program::link(functions.into(), &NoStubs, &crate::code::Told::default());
-        let region = Region::fed(&program, &Classes::of(&program), &[0, 1], &|_, _| true, &[1].into());
+        let region = Region::within(
+            &program,
+            &Classes::of(&program),
+            &[0, 1],
+            &|_, _| true,
+            &Outside { fed: [1].into(), ..Outside::default() },
+        );
         let rates = Circulation::new(&region).rates(&region, &[3f64.ln()], 100.0).expect("a flow");
         let entry = region.nodes.iter().position(|node| node.function == 1).expect("it");
         let mut reported = vec![0.0; region.nodes.len()];

@@ -297,7 +297,7 @@ mod tests {
             functions.iter().enumerate().flat_map(|(f, own)| (0..own.1.insts.len()).map(move |i| (f, i)));
         let weight = insts.map(|at| (at, 100.0)).collect();
         let program = Program::link(functions, &NoStubs, &Told::default());
-        let event = Folded { weight, period: 10.0, counts: Counts::Instructions, exact: false };
+        let event = Folded { weight, period: 10.0, counts: Counts::Instructions, exact: false, stray: 0.0 };
         (program, Evidence { retired: vec![event], time: None })
     }
 

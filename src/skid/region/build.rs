@@ -9,6 +9,7 @@ use crate::code::{CallSite, Exit, FunctionIx, Program};
 use crate::skid::classes::Classes;
 use crate::skid::components::Components;
 use crate::skid::fusion;
+use crate::skid::outside::Outside;
 
 impl Region {
     /// Builds the region of `functions`. `keep` says which instructions (function, index of its first instruction's block)
@@ -19,19 +20,19 @@ impl Region {
         functions: &[FunctionIx],
         keep: &dyn Fn(FunctionIx, usize) -> bool,
     ) -> Region {
-        Region::fed(program, classes, functions, keep, &BTreeSet::new())
+        Region::within(program, classes, functions, keep, &Outside::default())
     }
 
-    /// The same where some of the functions are called from elsewhere as well: the functions `fed` have a rate of their own.
-    pub fn fed(
+    /// The same where something is known of what is `outside`: functions that are called from there have a rate of their own.
+    pub fn within(
         program: &Program,
         classes: &Classes,
         functions: &[FunctionIx],
         keep: &dyn Fn(FunctionIx, usize) -> bool,
-        fed: &BTreeSet<FunctionIx>,
+        outside: &Outside,
     ) -> Region {
         let mut region = Region { classes: classes.count(), ..Region::default() };
-        let mut index = Index::default();
+        let mut index = Index { closed: outside.closed.clone(), ..Index::default() };
         for &f in functions {
             region.add_function(program, classes, f, keep, &mut index);
         }
@@ -41,7 +42,7 @@ impl Region {
         region.decide();
         region.find_turns(program, functions, &index);
         region.find_levels(program, functions, &index);
-        region.find_roots(functions, &index, &|f| program.hidden.contains(&f) || fed.contains(&f));
+        region.find_roots(functions, &index, &|f| program.hidden.contains(&f) || outside.fed.contains(&f));
         region.find_recursions();
         let entries: Vec<usize> = functions.iter().filter_map(|&f| index.entry(f).copied()).collect();
         region.find_returns(&entries);
@@ -270,6 +271,8 @@ impl Region {
 pub(super) struct Index {
     pub(super) blocks: BTreeMap<(FunctionIx, usize), usize>,
     pub(super) nodes: BTreeMap<(FunctionIx, usize), usize>,
+    /// Calls that enter what they are guessed to, and nothing else.
+    closed: BTreeSet<(FunctionIx, usize)>,
 }
 
 impl Index {
@@ -281,7 +284,12 @@ impl Index {
     fn holds(&self, site: &CallSite) -> bool {
         let complete =
             !site.targets.is_empty() && site.targets.iter().all(|t| self.entry(t.function).is_some());
-        complete && (!site.open || site.targets.iter().any(|t| t.seen > 0))
+        let sure = |site: &CallSite| {
+            !site.open
+                || site.targets.iter().any(|t| t.seen > 0)
+                || self.closed.contains(&(site.caller, site.inst))
+        };
+        complete && sure(site)
     }
 }
 

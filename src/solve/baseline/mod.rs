@@ -47,7 +47,8 @@ mod tests {
         let program = Program::link(functions.into(), &NoStubs, &crate::code::Told::default());
         let places = [(0, 0), (0, 1), (0, 2), (0, 3), (0, 4), (1, 0), (1, 1), (1, 2), (1, 3)];
         let weight = places.into_iter().zip(samples.iter().map(|s| 1000.0 * s)).collect();
-        let folded = Folded { weight, period: 1000.0, counts: Counts::Instructions, exact: false };
+        let folded =
+            Folded { weight, period: 1000.0, counts: Counts::Instructions, exact: false, stray: 0.0 };
         let reporting = Reporting { late: true, fused: true, fused_constants: true, ..Reporting::default() };
         model(&program, &Classes::of(&program), &[0, 1], &[folded], None, reporting, &|_, _| true)
     }
