@@ -1,7 +1,7 @@
 //! How near each estimator comes to the truth, and what it costs.
 //!
-//!     cargo bench --bench accuracy -- [--quick] [--others] [--fresh] [--patient] [--real] [--languages] [--runtimes] [--unoptimized] [--ia32]
-//!         [--linked] [--missing] [--retired] [--write-readme] [--cost] [FOLDER…]
+//!     cargo bench --bench accuracy -- [--quick] [--others] [--fresh] [--patient] [--real] [--languages] [--runtimes] [--unoptimized]
+//!         [--ia32] [--linked] [--missing] [--retired] [--write-readme] [--cost] [FOLDER…]
 //!
 //! Cases are recordings whose truth is known: those of `testdata/cases`, those of the simulator's grid, which are made in
 //! `target/accuracy` where they are missing (that takes valgrind), and those of each FOLDER. Each goes through

@@ -71,6 +71,7 @@ impl Write for Bounded {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing;
     use super::*;
 
     #[test]
@@ -98,19 +99,9 @@ mod tests {
         }
     }
 
-    /// A function of pairs of pairs, `levels` deep: each level repeats what is before it.
-    fn doubling(levels: usize) -> String {
-        let digit = |of: usize| char::from_digit(of as u32, 36).unwrap().to_ascii_uppercase();
-        let mut name = "_Z1f1pI1aE".to_owned();
-        for level in 0..levels {
-            let last = digit(2 * level + 1);
-            name += &format!("1pIS{last}_S{last}_E");
-        }
-        name
-    }
-
     #[test]
     fn names_that_repeat_without_end_are_not_written() {
+        let doubling = |levels| testing::doubling("1a", levels);
         let is_endless = |name: &str| demangled(name).endless;
         assert!(demangle(&doubling(3)).starts_with("f("), "{}", demangle(&doubling(3)));
         let long = doubling(17);

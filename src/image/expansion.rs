@@ -1,7 +1,7 @@
 //! The compressed parts of a binary: how large they get, and what is in them.
 //!
-//! In: an ELF file. Out: whether what it says of their sizes can be true, and their bytes. Whoever expands them asks for as much memory as they state,
-//! or as it takes.
+//! In: an ELF file. Out: whether what it says of their sizes can be true, and their bytes. Whoever expands them asks for as much
+//! memory as they state, or as it takes.
 
 use std::borrow::Cow;
 

@@ -3,11 +3,11 @@
 //! In: an ELF file. Out: whether its debug information has code inlined in too many calls at once. addr2line, which wholesym
 //! reads it with, calls itself for each, so that a file that is made up ends the program.
 
-use gimli::{DW_TAG_inlined_subroutine, DebugAbbrev, DebugInfo, EndianSlice, RunTimeEndian, UnitHeader};
-use object::Endian;
+use gimli::{DW_TAG_inlined_subroutine, DebugAbbrev, DebugInfo, UnitHeader};
 
 use super::elf::Elf;
 use super::expansion::{is_compressed, unpacked};
+use super::split::{Slice, endian};
 
 /// Compilers inline some dozens of calls in each other; a thread of 2 MiB holds some thousands.
 const DEEPEST: usize = 1000;
@@ -19,7 +19,7 @@ pub fn is_nested(elf: &Elf) -> bool {
         let section = elf.section(&name).or_else(|| elf.section(&old))?;
         if is_compressed(section) { unpacked(elf, section) } else { elf.whole_section(section) }
     };
-    let endian = if elf.endian.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
+    let endian = endian(elf);
     ["", ".dwo"].iter().any(|suffix| {
         let info = section(format!(".debug_info{suffix}"));
         let abbrev = info.as_ref().and_then(|_| section(format!(".debug_abbrev{suffix}")));
@@ -30,8 +30,6 @@ pub fn is_nested(elf: &Elf) -> bool {
         })
     })
 }
-
-type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
 /// Whether a unit is, as far as it can be read: addr2line gets no further either.
 fn is_deep(unit: &UnitHeader<Slice<'_>>, abbrev: &DebugAbbrev<Slice<'_>>) -> bool {

@@ -84,7 +84,7 @@ fn references(name: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{COMPRESSED, elf};
+    use super::super::testing::{COMPRESSED, doubling, elf};
     use super::*;
 
     fn perilous(name: &str, flags: u64, bytes: &[u8]) -> bool {
@@ -116,16 +116,10 @@ mod tests {
         assert!(perilous(".debug_str", COMPRESSED, b"what cannot be expanded"));
     }
 
-    /// A function of pairs of pairs of a type whose name has 40 letters, `levels` deep: each level repeats what is before it.
-    fn doubling(levels: usize) -> String {
-        let digit = |of: usize| char::from_digit(of as u32, 36).unwrap().to_ascii_uppercase();
-        let level = |level| format!("1pIS{0}_S{0}_E", digit(2 * level + 1));
-        let pairs: String = (0..levels).map(level).collect();
-        format!("\0_Z1f1pI40{}E{pairs}\0", "a".repeat(40))
-    }
-
     #[test]
     fn names_that_repeat_without_end_are_seen() {
+        let of = format!("40{}", "a".repeat(40));
+        let doubling = |levels| format!("\0{}\0", doubling(&of, levels));
         for section in [".debug_str", ".debug_info"] {
             assert!(perilous(section, 0, doubling(17).as_bytes()), "{section}");
             assert!(!perilous(section, 0, doubling(9).as_bytes()), "{section}");

@@ -18,7 +18,7 @@ pub fn unit_ids(elf: &Elf, split: bool) -> Vec<u64> {
     let (Some(info), Some(abbrev)) = (section(".debug_info"), section(".debug_abbrev")) else {
         return Vec::new();
     };
-    let endian = if elf.endian.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
+    let endian = endian(elf);
     let abbrev = DebugAbbrev::new(&abbrev, endian);
     let mut units = DebugInfo::new(&info, endian).units();
     let mut ids = Vec::new();
@@ -28,7 +28,13 @@ pub fn unit_ids(elf: &Elf, split: bool) -> Vec<u64> {
     ids
 }
 
-type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
+/// Bytes of debug information.
+pub(super) type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
+
+/// The order of bytes in it.
+pub(super) fn endian(elf: &Elf) -> RunTimeEndian {
+    if elf.endian.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big }
+}
 
 fn id(unit: &UnitHeader<Slice<'_>>, abbrev: &DebugAbbrev<Slice<'_>>) -> Option<u64> {
     match unit.type_() {

@@ -42,3 +42,10 @@ pub fn build(path: PathBuf, id: &[u8]) -> PathBuf {
     assert_eq!(elf(&path, &[(".note.gnu.build-id", 0, &note)]).build_id(), Some(id));
     path
 }
+
+/// A function of pairs of pairs of what is mangled as `of`, `levels` deep: each level repeats what is before it.
+pub fn doubling(of: &str, levels: usize) -> String {
+    let digit = |of: usize| char::from_digit(of as u32, 36).unwrap().to_ascii_uppercase();
+    let level = |level| format!("1pIS{0}_S{0}_E", digit(2 * level + 1));
+    format!("_Z1f1pI{of}E{}", (0..levels).map(level).collect::<String>())
+}

@@ -27,14 +27,14 @@ impl Outside {
     pub fn of(program: &Program, functions: &[FunctionIx], event: &Folded) -> Outside {
         let own: BTreeSet<FunctionIx> = functions.iter().copied().collect();
         let fed = own.iter().copied().filter(|&f| is_fed(program, &own, f, event)).collect();
-        let calls = || own.iter().flat_map(|&f| program.calls_in(f)).filter(|call| call.open);
-        let guessed: Vec<&CallSite> = calls().collect();
+        let calls = own.iter().flat_map(|&f| program.calls_in(f));
+        let guessed: Vec<&CallSite> = calls.filter(|call| call.open).collect();
         let beyond = if guessed.is_empty() { 0.0 } else { beyond(program, &own, event) };
-        let closed = |call: &&&CallSite| {
-            let entered: f64 = call.targets.iter().map(|target| event.within(target.function)).sum();
-            beyond < NEGLIGIBLE * entered
+        let entered = |call: &CallSite| -> f64 {
+            call.targets.iter().map(|target| event.within(target.function)).sum()
         };
-        let closed = guessed.iter().filter(closed).map(|call| (call.caller, call.inst)).collect();
+        let closed = guessed.into_iter().filter(|call| beyond < NEGLIGIBLE * entered(call));
+        let closed = closed.map(|call| (call.caller, call.inst)).collect();
         Outside { fed, closed }
     }
 }

@@ -222,7 +222,8 @@ cases! {
 }
 
 cases! {
-    /// Cases of programs above on other cores and with other skids. They came last of all, when nothing was chosen any more.
+    /// Cases of programs above on other cores and with other skids. They came last of all; that guessed calls may lead nowhere else
+    /// (`skid/outside.rs`) was judged by them, nothing before it.
     FRESH:
     "machine-wide6-lognormal30" "machine" Wide6 lognormal(30.0), AfterHead, 20000, PLAIN;
     "machine-bursty-90-few" "machine" Bursty about(90), AfterHead, 3000, CHAINS;

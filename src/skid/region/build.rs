@@ -284,12 +284,8 @@ impl Index {
     fn holds(&self, site: &CallSite) -> bool {
         let complete =
             !site.targets.is_empty() && site.targets.iter().all(|t| self.entry(t.function).is_some());
-        let sure = |site: &CallSite| {
-            !site.open
-                || site.targets.iter().any(|t| t.seen > 0)
-                || self.closed.contains(&(site.caller, site.inst))
-        };
-        complete && sure(site)
+        let seen = || site.targets.iter().any(|t| t.seen > 0);
+        complete && (!site.open || seen() || self.closed.contains(&(site.caller, site.inst)))
     }
 }
 
