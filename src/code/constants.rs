@@ -4,8 +4,9 @@
 //! In: instructions, and a source that knows what the loader leaves in such cells. Out: the same, as if what stands there stood in the
 //! instruction: a call or jump leads straight on, a load is of a constant, and a call through a register that holds one is direct too.
 
+use super::effect::{Effect, Number};
 use super::followed::Numbers;
-use super::inst::{Effect, Flow, Inst, Number, Registers};
+use super::inst::{Flow, Inst, Registers};
 use super::source::Source;
 use super::state::Location;
 

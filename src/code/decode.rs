@@ -2,9 +2,10 @@
 
 use yaxpeax_arch::LengthedInstruction as _;
 
+use super::effect::{Effect, Number};
 use super::implicit::{self, Implicit};
-use super::inst::{Address, Effect, Flow, Inst, Number, Registers};
-use super::meaning::{branches_otherwise, kind_of, overwrites, returns};
+use super::inst::{Address, Flow, Inst, Registers};
+use super::meaning::{branches_otherwise, is_shift, kind_of, overwrites, returns};
 use super::mnemonic::Mnemonic;
 use super::vector;
 
@@ -107,10 +108,10 @@ macro_rules! adapter {
                     fuses_constant: fuses(&mnemonic, &operands) && compares_constant(&operands, constant),
                     reads: access.reads,
                     memory: memory.map(|a| Address { opaque: a.opaque || elsewhere, ..a }),
-                    effect: effect(&mnemonic, &operands, constant),
+                    effect: effect(&mnemonic, &operands),
                     writes: access.writes,
                     word: size_of::<$word>() as u8,
-                    width: width(raw.mem_size().map(|size| size.bytes_size()), &operands),
+                    width: width(&mnemonic, raw.mem_size().map(|size| size.bytes_size()), &operands),
                     mnemonic,
                 })
             }
@@ -133,12 +134,21 @@ macro_rules! adapter {
                 }
             }
 
-            fn width(memory: Option<Option<u8>>, operands: &[Operand]) -> u8 {
+            fn width(mnemonic: &str, memory: Option<Option<u8>>, operands: &[Operand]) -> u8 {
                 let of = |operand: &Operand| match operand {
                     Operand::Register { .. } => operand.width(),
                     _ => None,
                 };
-                memory.unwrap_or_else(|| operands.iter().rev().find_map(of)).unwrap_or(0)
+                let registers = || operands.iter().filter_map(of);
+                let written = || registers().next();
+                match mnemonic {
+                    "lea" => written(),
+                    // what it reads is named as wide as what it writes
+                    "movsxd" => Some(4),
+                    _ if is_shift(mnemonic) && memory.is_none() => written(),
+                    _ => memory.unwrap_or_else(|| registers().last()),
+                }
+                .unwrap_or(0)
             }
 
             fn immediate(operand: &Operand) -> Option<i64> {
@@ -219,46 +229,13 @@ macro_rules! adapter {
                 })
             }
 
-            fn effect(mnemonic: &str, operands: &[Operand], constant: Option<i64>) -> Effect {
+            fn effect(mnemonic: &str, operands: &[Operand]) -> Effect {
                 let number = |operand: &Operand| match operand {
                     o if o.is_memory() => Some(Number::Memory),
                     o => register(o).map(Number::Register).or(immediate(o).map(Number::Constant)),
                 };
-                let to = operands.first().and_then(number);
-                let from = operands.get(1).and_then(number);
-                let factor = operands.get(2).and_then(immediate);
-                match (mnemonic, to, from) {
-                    ("cmp", Some(left), Some(right)) => Effect::Compare { left, right },
-                    ("test", Some(left @ Number::Register(_)), Some(right)) if left == right => {
-                        Effect::Compare { left, right: Number::Constant(0) }
-                    }
-                    // the rest of the register stays
-                    _ if operands.first().is_some_and(is_narrow) => Effect::Other,
-                    ("cdqe" | "cwde", ..) => {
-                        Effect::Copy { to: Number::Register(0), from: Number::Register(0) }
-                    }
-                    ("mov" | "movsx" | "movzx" | "movsxd", Some(to), Some(from)) => Effect::Copy { to, from },
-                    ("add" | "sub", Some(to), Some(from)) => {
-                        Effect::Add { to, from, minus: mnemonic == "sub" }
-                    }
-                    ("inc" | "dec", Some(to), None) => {
-                        Effect::Add { to, from: Number::Constant(1), minus: mnemonic == "dec" }
-                    }
-                    ("imul", Some(to), Some(from)) => match factor {
-                        Some(by) => Effect::Scale { to, from, by },
-                        None => Effect::Other,
-                    },
-                    ("shl" | "sal", Some(to), _) => match constant {
-                        Some(by @ 0..=31) => Effect::Scale { to, from: to, by: 1 << by },
-                        _ => Effect::Other,
-                    },
-                    ("and", Some(to), Some(Number::Constant(by))) => Effect::Mask { to, by },
-                    ("lea", Some(Number::Register(to)), _) => Effect::Lea { to },
-                    ("xor", Some(to @ Number::Register(_)), Some(from)) if to == from => {
-                        Effect::Copy { to, from: Number::Constant(0) }
-                    }
-                    _ => Effect::Other,
-                }
+                let numbers = [0, 1, 2].map(|n| operands.get(n).and_then(number));
+                Effect::of(mnemonic, numbers, operands.first().is_some_and(is_narrow))
             }
 
             /// The address of a memory operand that has no registers but the instruction pointer.

@@ -4,7 +4,8 @@
 //! what is added to it. Compilers read it with the jump itself or with a load, sign extended or not; where they do not optimise, they
 //! multiply the index and add the base one after the other. What the registers hold is for [`super::jump_table`] to find.
 
-use super::inst::{Address, Effect, Inst, Number, Registers};
+use super::effect::{Effect, Number};
+use super::inst::{Address, Inst, Registers};
 use super::linear::Linear;
 
 /// An index is multiplied by so much at least: no entry has fewer bytes.

@@ -6,15 +6,16 @@ use std::ops::Range;
 use super::cfg::Cfg;
 use super::decode::decode;
 use super::dominators::Dominators;
+use super::effect::Effect;
 use super::followed::Numbers;
 use super::function::Function;
-use super::inst::{Effect, Flow, Inst, Kind};
+use super::inst::{Flow, Inst, Kind};
 use super::jump_table::{Code, Table};
 use super::loops::Loops;
 use super::mnemonic::Mnemonic;
 use super::returns::{self, Callee};
 use super::source::Source;
-use super::{constants, here, stacks, through, trips};
+use super::{chances, constants, here, stacks, through, trips};
 
 /// Functions larger than this are read only up to here; none is that large but by a damaged symbol table.
 const LARGEST_FUNCTION: u64 = 4 << 20;
@@ -59,6 +60,7 @@ fn follow_all(source: &dyn Source, range: Range<u64>, entry: Option<u64>, known:
         loops,
         doomed,
         counted: Vec::new(),
+        chances: Vec::new(),
         stacks: Vec::new(),
         throughs: BTreeMap::new(),
     })
@@ -69,9 +71,9 @@ fn told(mut function: Function) -> Function {
     let numbers = Numbers::of(&function);
     let calls = constants::loaded_calls(&numbers);
     let (counted, stacks) = (trips::counted(&numbers), stacks::stacks(&numbers));
-    let throughs = through::throughs(&numbers);
+    let (chances, throughs) = (chances::chances(&numbers), through::throughs(&numbers));
     calls.into_iter().for_each(|(ix, to)| function.insts[ix].flow = Flow::Call(to));
-    Function { counted, stacks, throughs, ..function }
+    Function { counted, chances, stacks, throughs, ..function }
 }
 
 struct Search<'a> {

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::cfg::BlockIx;
+use super::effect::{Effect, Number};
 use super::function::Function;
-use super::inst::{Effect, Inst, Number};
+use super::inst::Inst;
 use super::state::{Form, Location, State};
 use super::values::{States, Values};
 

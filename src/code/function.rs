@@ -25,6 +25,8 @@ pub struct Function {
     pub doomed: Vec<bool>,
     /// Loops that run as often as the code says.
     pub counted: Vec<Counted>,
+    /// Branches that what a loop computes decides.
+    pub chances: Vec<Chance>,
     /// Stacks that its loops keep.
     pub stacks: Vec<Stack>,
     /// What its indirect calls, and jumps that leave it, find their targets in.
@@ -40,6 +42,17 @@ pub struct Stack {
     pub anew: Vec<(BlockIx, BlockIx)>,
     /// The loop.
     pub of: LoopIx,
+}
+
+/// A branch that goes by what its loop computes of nothing else ([`super::chances`]).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Chance {
+    /// The block that it ends.
+    pub block: BlockIx,
+    /// How often it is taken, above 0 and below 1.
+    pub taken: f64,
+    /// Standard deviation of the logit of that.
+    pub deviation: f64,
 }
 
 /// What an indirect call or jump finds its target in ([`super::through`]).

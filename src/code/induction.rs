@@ -16,7 +16,7 @@ pub(super) struct Inductions<'a> {
     pub function: &'a Function,
     pub values: &'a Values<'a>,
     /// For each block, the blocks whose edges enter it.
-    predecessors: &'a [Vec<BlockIx>],
+    pub predecessors: &'a [Vec<BlockIx>],
 }
 
 impl<'a> Inductions<'a> {
@@ -82,7 +82,7 @@ impl<'a> Inductions<'a> {
     }
 
     /// What `location` holds when the loop is entered.
-    fn begin(&self, ix: LoopIx, location: Location) -> Option<Form> {
+    pub fn begin(&self, ix: LoopIx, location: Location) -> Option<Form> {
         let before = self.predecessors[self.around(ix).header].iter();
         let entries = before.filter(|block| !self.holds(ix, **block));
         agreed(entries.map(|&entry| Some(self.values.leaving(entry).value(location))))

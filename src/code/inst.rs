@@ -1,5 +1,6 @@
 //! An instruction in our own words, so that nothing after [`super::decode`] knows the decoder.
 
+use super::effect::{Effect, Number};
 use super::mnemonic::Mnemonic;
 
 /// One decoded instruction.
@@ -33,7 +34,8 @@ pub struct Inst {
     pub writes: Registers,
     /// Bytes that a push or pop in such code moves.
     pub word: u8,
-    /// Bytes of its memory operand; of one without, of the last register it names. 0 where that is not known.
+    /// Bytes of its memory operand; of one without, of the last register it names, but for an address or a number that is shifted of
+    /// what it makes. 0 where that is not known.
     pub width: u8,
     /// Mnemonic as the disassembler prints it.
     pub mnemonic: Mnemonic,
@@ -154,69 +156,6 @@ impl Address {
         let object = self.base.is_some_and(|base| !Registers::STACK.has(base));
         (object && self.index.is_none() && !self.opaque).then_some(self.disp)
     }
-}
-
-/// An operand that holds a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Number {
-    /// In a general register.
-    Register(u8),
-    /// In the memory operand.
-    Memory,
-    /// In the instruction.
-    Constant(i64),
-}
-
-/// The arithmetic that addresses and counters are made of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Effect {
-    /// Any other.
-    #[default]
-    Other,
-    /// `to ← from`, as much as there is of it.
-    Copy {
-        /// Written.
-        to: Number,
-        /// Read.
-        from: Number,
-    },
-    /// `to ← to ± from`.
-    Add {
-        /// Changed.
-        to: Number,
-        /// Added.
-        from: Number,
-        /// It is subtracted.
-        minus: bool,
-    },
-    /// `to ← from · by`.
-    Scale {
-        /// Written.
-        to: Number,
-        /// Read.
-        from: Number,
-        /// Factor.
-        by: i64,
-    },
-    /// `to ← to ∧ by`.
-    Mask {
-        /// Changed.
-        to: Number,
-        /// Bits that stay.
-        by: i64,
-    },
-    /// The flags tell of `left − right`.
-    Compare {
-        /// Read.
-        left: Number,
-        /// Read.
-        right: Number,
-    },
-    /// `to ←` the address of the memory operand.
-    Lea {
-        /// Register written.
-        to: u8,
-    },
 }
 
 /// Where control goes after an instruction.

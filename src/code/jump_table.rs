@@ -12,8 +12,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::decode::Bitness;
+use super::effect::{Effect, Number};
 use super::entry::{self, Entry};
-use super::inst::{Effect, Flow, Inst, Number};
+use super::inst::{Flow, Inst};
 use super::source::Source;
 
 /// How far back, in instructions, a load, a bound and an address are looked for.

@@ -114,6 +114,11 @@ pub(super) fn overwrites(mnemonic: &str, operands: usize, from_memory: bool, to_
     }
 }
 
+/// It shifts or rotates a number, by as much as another says.
+pub(super) fn is_shift(mnemonic: &str) -> bool {
+    matches!(mnemonic, "shl" | "sal" | "shr" | "sar" | "rol" | "ror")
+}
+
 fn is_string(mnemonic: &str) -> bool {
     implicit::string(mnemonic).is_some()
 }

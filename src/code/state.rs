@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::cfg::BlockIx;
+use super::effect::{Effect, Number};
 use super::frame::Frame;
-use super::inst::{Address, Effect, Inst, Kind, Number, Registers};
+use super::inst::{Address, Inst, Kind, Registers};
 use super::linear::Linear;
 use super::width::Width;
 
@@ -134,7 +135,8 @@ impl State {
         registers.chain(slots).filter(|&location| !self.holds_alike(other, location))
     }
 
-    fn location(&self, inst: &Inst, number: Number) -> Option<Location> {
+    /// Where an operand of `inst` is, if that is a register or a slot.
+    pub fn location(&self, inst: &Inst, number: Number) -> Option<Location> {
         match number {
             Number::Register(register) => Some(Location::Register(register)),
             Number::Memory => self.slot(&self.address(inst.memory?)?),
@@ -251,8 +253,10 @@ impl State {
                 (Some(Number::Register(to)), inst.memory.and_then(|address| self.address(address)))
             }
             Effect::Mask { to, .. } => (Some(to), None),
-            Effect::Compare { .. } => (None, None),
-            Effect::Other => (inst.stores.then_some(Number::Memory), None),
+            Effect::Compare { .. } | Effect::Test { .. } => (None, None),
+            Effect::Combine { .. } | Effect::Product { .. } | Effect::Other => {
+                (inst.stores.then_some(Number::Memory), None)
+            }
         }
     }
 
@@ -268,15 +272,19 @@ impl State {
     }
 }
 
-/// What a copy `to` some place makes of a form, if that is a constant: the rest of a register is cleared, or filled with the sign.
+/// What a copy `to` some place makes of a form, if that is a constant.
 fn extended(inst: &Inst, to: Number, form: Form) -> Form {
-    let Some(value) = form.known() else { return form };
+    form.known().map_or(form, |value| Form::constant(copied(inst, to, value)))
+}
+
+/// What a copy `to` some place makes of a number: the rest of a register is cleared, or filled with the sign.
+pub(super) fn copied(inst: &Inst, to: Number, value: i64) -> i64 {
     let width = Width(inst.width);
-    Form::constant(match (&*inst.mnemonic, to) {
+    match (&*inst.mnemonic, to) {
         ("cdqe", _) => Width(4).signed(value),
         ("cwde", _) => Width(2).signed(value),
         ("movsx" | "movsxd", _) => width.signed(value),
         (_, Number::Register(_)) => width.unsigned(value),
         _ => value,
-    })
+    }
 }

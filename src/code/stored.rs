@@ -5,7 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use super::inst::{Effect, Inst, Number, Registers};
+use super::effect::{Effect, Number};
+use super::inst::{Inst, Registers};
 
 /// How far on, in instructions, a store is looked for.
 const LOOK_AHEAD: usize = 16;

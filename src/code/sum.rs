@@ -1,6 +1,7 @@
 //! Registers that are another one plus a constant.
 
-use super::inst::{Address, Effect, Inst, Number, Registers};
+use super::effect::{Effect, Number};
+use super::inst::{Address, Inst, Registers};
 
 /// `to ← from + added`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

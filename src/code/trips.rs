@@ -8,10 +8,11 @@
 
 use super::cfg::{BlockIx, Edge, EdgeKind};
 use super::condition::Condition;
+use super::effect::Effect;
 use super::followed::Numbers;
 use super::function::Function;
 use super::induction::Inductions;
-use super::inst::{Effect, Registers};
+use super::inst::Registers;
 use super::loops::{Counted, LoopIx};
 use super::state::Form;
 use super::width::Width;

@@ -5,7 +5,8 @@
 //! decide by masks where a processor has them: without these instructions their loops end at the first.
 
 use super::decode::Bitness;
-use super::inst::{Address, Effect, Flow, Inst, Kind, Registers};
+use super::effect::Effect;
+use super::inst::{Address, Flow, Inst, Kind, Registers};
 use super::mnemonic::Mnemonic;
 
 /// The instruction at the start of `bytes`, which lies at `address`; `None` where there is no such prefix, or not all of it.

@@ -75,7 +75,7 @@ impl Places {
             Effect::Scale { to, from, by } => (to, value(from).wrapping_mul(by as u64)),
             Effect::Mask { to, by } => (to, value(to) & by as u64),
             Effect::Lea { to } => (Number::Register(to), self.sum(operands.memory?)),
-            Effect::Compare { .. } | Effect::Other => return None,
+            _ => return None,
         })
     }
 

@@ -200,6 +200,8 @@ pub struct Region {
     pub recursions: Vec<Recursion>,
     /// Loops that run as often as the code says.
     pub turns: Vec<Turns>,
+    /// Decisions whose logit numbers alone tell, and the standard deviation of that.
+    pub chances: Vec<(usize, f64)>,
     /// Stacks that loops keep.
     pub levels: Vec<Level>,
     /// Calls of sampled code that is outside the region.

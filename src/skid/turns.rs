@@ -1,4 +1,5 @@
-//! What is known of branches before anything is weighed: static prediction, and loops that run as often as their code says.
+//! What is known of branches before anything is weighed: static prediction, loops that run as often as their code says, and branches
+//! that go by what a loop computes.
 //!
 //! In: a region, and the samples as they stand. Out: for each branch logit what is usual, and how sure that is where the code
 //! says it. A loop that was entered so seldom while it was recorded that it was mostly seen in part is not sure: of a long one
@@ -42,6 +43,9 @@ pub fn usual(region: &Region, event: &Observation) -> Usual {
             let seldom = executions.max(2.0).ln();
             logits[logit] = logits[logit].clamp(-seldom, seldom);
         }
+    }
+    for &(decision, deviation) in &region.chances {
+        deviations[region.decisions[decision].first] = Some(deviation);
     }
     Usual { logits, deviations }
 }

@@ -41,6 +41,7 @@ impl Region {
         }
         region.decide();
         region.find_turns(program, functions, &index);
+        region.find_chances(program, functions, &index);
         region.find_levels(program, functions, &index);
         region.find_roots(functions, &index, &|f| program.hidden.contains(&f) || outside.fed.contains(&f));
         region.find_recursions();

@@ -1,7 +1,7 @@
 //! What code says of how often it runs, told of the arms of a region: loops that it counts, and stacks.
 
 use super::build::Index;
-use super::{Decision, Level, Region, Turns};
+use super::{Level, Region, Turns};
 use crate::code::{BlockIx, FunctionIx, Loop, Program, Stack};
 
 impl Region {
@@ -10,16 +10,32 @@ impl Region {
         for &f in functions {
             let function = &program.functions[f].1;
             for counted in function.counted.iter().filter(|counted| counted.only) {
-                let branch = function.cfg.blocks[counted.exit].end - 1;
-                let Some(&node) = index.nodes.get(&(f, branch)) else { continue };
-                let makes = |d: &Decision| self.arms[d.arms.start].node == node && d.arms.len() == 2;
-                let Some(decision) = self.decisions.iter().position(makes) else { continue };
+                let Some(decision) = self.decision(program, (f, counted.exit), index) else { continue };
                 let loops = &function.loops;
                 let own = loops.blocks(&loops.all[counted.of]).filter(|&b| loops.of(b) == Some(counted.of));
                 let blocks = own.filter_map(|b| index.blocks.get(&(f, b)).copied()).collect();
                 self.turns.push(Turns { decision, passes: counted.passes, blocks });
             }
         }
+    }
+
+    /// The branches of `functions` that go by what their loop computes, where both ways are in the region.
+    pub(super) fn find_chances(&mut self, program: &Program, functions: &[FunctionIx], index: &Index) {
+        for &f in functions {
+            let chances = program.functions[f].1.chances.iter();
+            let told = chances.filter_map(|chance| {
+                Some((self.decision(program, (f, chance.block), index)?, chance.deviation))
+            });
+            let told: Vec<(usize, f64)> = told.collect();
+            self.chances.extend(told);
+        }
+    }
+
+    /// The decision at the end of a block, if both ways are in the region.
+    fn decision(&self, program: &Program, (f, block): (FunctionIx, BlockIx), index: &Index) -> Option<usize> {
+        let branch = program.functions[f].1.cfg.blocks[block].end - 1;
+        let &node = index.nodes.get(&(f, branch))?;
+        self.decisions.iter().position(|d| self.arms[d.arms.start].node == node && d.arms.len() == 2)
     }
 
     /// The stacks that loops of `functions` keep, as far as their moves are in the region.
