@@ -120,40 +120,65 @@ impl Search<'_> {
         let none = vec![State::default(); self.cfg.blocks.len()];
         let mut states = States { frame: frame.into(), entering: none.clone(), leaving: none };
         let mut met = Met::new();
+        let mut due = vec![true; self.cfg.blocks.len()];
         for _ in 0..ROUNDS {
-            self.pass(&mut states, &predecessors, &mut met)?;
-            let known = met.len();
+            self.pass(&mut states, &predecessors, &mut met, &mut due)?;
             // what ways back bring
             let back = |edge: &&Edge| self.dominators.is_retreating(edge.from, edge.to);
             for edge in self.cfg.edges.iter().filter(back) {
                 let differing = states.entering[edge.to].differing(&states.leaving[edge.from]);
-                met.extend(differing.map(|location| (edge.to, location)));
+                for location in differing {
+                    due[edge.to] |= met.insert((edge.to, location));
+                }
             }
-            if met.len() == known {
+            if !due.contains(&true) {
                 return Some(states);
             }
         }
         None
     }
 
-    /// Goes through all blocks as if ways agreed but where they `met`; what a way back brings is not looked at. `None` if there is
-    /// too much to remember.
-    fn pass(&self, states: &mut States, predecessors: &[Vec<BlockIx>], met: &mut Met) -> Option<()> {
+    /// Goes through the blocks that are `due`, and those behind what changes, as if ways agreed but where they `met`; what a way back
+    /// brings is not looked at. `None` if there is too much to remember.
+    fn pass(
+        &self,
+        states: &mut States,
+        predecessors: &[Vec<BlockIx>],
+        met: &mut Met,
+        due: &mut [bool],
+    ) -> Option<()> {
         let mut left = LARGEST;
         let mut passed = vec![false; self.cfg.blocks.len()];
+        let mut changed = vec![false; self.cfg.blocks.len()];
         for &block in &self.dominators.order {
-            let mut ways = predecessors[block].iter().filter(|&&p| passed[p]).map(|&p| &states.leaving[p]);
-            let frame = || states.frame.clone();
-            let entry = if block == 0 { Some(State::of_entry(frame())) } else { ways.next().cloned() };
-            let first = entry.unwrap_or_else(|| State::of_stray(block, frame()));
-            let entering = first.meet(block, &ways.collect::<Vec<_>>(), met);
-            let own = &self.cfg.blocks[block];
-            states.leaving[block] = entering.clone().until(self.insts, own.first..own.end);
-            states.entering[block] = entering;
+            let before = || predecessors[block].iter().copied().filter(|&p| passed[p]);
+            if std::mem::take(&mut due[block]) || before().any(|p| changed[p]) {
+                let entering = self.entering(states, block, before(), met);
+                let own = &self.cfg.blocks[block];
+                let leaving = entering.clone().until(self.insts, own.first..own.end);
+                changed[block] = leaving != states.leaving[block];
+                states.leaving[block] = leaving;
+                states.entering[block] = entering;
+            }
             passed[block] = true;
             left = left.checked_sub(1 + states.leaving[block].slots())?;
         }
         Some(())
+    }
+
+    /// What locations hold at the entry of `block`, by what those `before` leave.
+    fn entering(
+        &self,
+        states: &States,
+        block: BlockIx,
+        before: impl Iterator<Item = BlockIx>,
+        met: &mut Met,
+    ) -> State {
+        let mut ways = before.map(|p| &states.leaving[p]);
+        let frame = || states.frame.clone();
+        let entry = if block == 0 { Some(State::of_entry(frame())) } else { ways.next().cloned() };
+        let first = entry.unwrap_or_else(|| State::of_stray(block, frame()));
+        first.meet(block, &ways.collect::<Vec<_>>(), met)
     }
 }
 
