@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::cfg::Cfg;
 use super::decode::decode;
 use super::dominators::Dominators;
-use super::effect::Effect;
+use super::effect::{Effect, Number};
 use super::followed::Numbers;
 use super::function::Function;
 use super::inst::{Flow, Inst, Kind};
@@ -83,6 +83,8 @@ struct Search<'a> {
     insts: BTreeMap<u64, Inst>,
     /// Where jumps stand, by where they lead; `None` where several do.
     jumps: BTreeMap<u64, Option<u64>>,
+    /// Constants that are put into registers.
+    taken: BTreeSet<u64>,
     /// Indirect jumps whose tables were not looked for yet.
     open: Vec<u64>,
     /// Seen instructions that no known edge enters, as of when there were so many instructions.
@@ -101,6 +103,7 @@ impl<'a> Search<'a> {
             range,
             insts: BTreeMap::new(),
             jumps: BTreeMap::new(),
+            taken: BTreeSet::new(),
             open: Vec::new(),
             orphans: (0, Vec::new()),
             tables: BTreeMap::new(),
@@ -138,6 +141,8 @@ impl<'a> Search<'a> {
             if let Some(to) = inst.jumps_to() {
                 self.jumps.entry(to).and_modify(|jump| *jump = None).or_insert(Some(address));
             }
+            let constant = inst.constant().filter(|(to, _)| *to != Number::Memory);
+            self.taken.extend(constant.map(|(_, value)| value));
             self.insts.insert(address, inst);
         }
     }
@@ -174,7 +179,13 @@ impl<'a> Search<'a> {
     }
 
     fn code(&self) -> Code<'_> {
-        Code { source: self.source, range: &self.range, insts: &self.insts, jumps: &self.jumps }
+        Code {
+            source: self.source,
+            range: &self.range,
+            insts: &self.insts,
+            jumps: &self.jumps,
+            taken: &self.taken,
+        }
     }
 
     /// Seen instructions that start a run of code which no known edge enters.

@@ -8,8 +8,8 @@
 //! where another address begins that the function takes, or with an entry that cannot be right: that leads out of the function, or into
 //! the middle of an instruction.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Bound, Range};
 
 use super::decode::Bitness;
 use super::effect::{Effect, Number};
@@ -56,6 +56,8 @@ pub(super) struct Code<'a> {
     pub insts: &'a BTreeMap<u64, Inst>,
     /// Where jumps stand, by where they lead; `None` where several do.
     pub jumps: &'a BTreeMap<u64, Option<u64>>,
+    /// Addresses that it puts into registers.
+    pub taken: &'a BTreeSet<u64>,
 }
 
 impl Code<'_> {
@@ -120,9 +122,7 @@ impl Code<'_> {
 
     /// Entries up to the next address that the function takes.
     fn reach(&self, table: &Table) -> usize {
-        let taken = self.insts.values().filter_map(Inst::constant);
-        let addresses = taken.filter(|(to, _)| *to != Number::Memory).map(|(_, address)| address);
-        let next = addresses.filter(|&address| address > table.address).min();
+        let next = self.taken.range((Bound::Excluded(table.address), Bound::Unbounded)).next();
         next.map_or(LARGEST_TABLE, |next| ((next - table.address) / table.entry as u64) as usize)
     }
 
