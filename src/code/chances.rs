@@ -104,16 +104,18 @@ fn from_beginning(course: &Course<'_>) -> Option<Vec<Chance>> {
         match turn.next {
             Some(next) => known = next,
             None => {
-                return Some(tallies.decided().filter_map(|(block, tally)| exact(block, tally)).collect());
+                return Some(
+                    tallies.decided().filter_map(|(block, tally)| exact(course.ix, block, tally)).collect(),
+                );
             }
         }
     }
     None
 }
 
-fn exact(block: BlockIx, Tally { made, taken }: Tally) -> Option<Chance> {
+fn exact(of: LoopIx, block: BlockIx, Tally { made, taken }: Tally) -> Option<Chance> {
     let share = taken / made;
-    (share > 0.0 && share < 1.0).then_some(Chance { block, taken: share, deviation: EXACT })
+    (share > 0.0 && share < 1.0).then_some(Chance { of, block, whole: true, taken: share, deviation: EXACT })
 }
 
 /// Of a loop from several places, as if it went on for ever.
@@ -128,7 +130,7 @@ fn from_anywhere(course: &Course<'_>) -> Vec<Chance> {
         let tallies = stretches.into_iter().flat_map(Tallies::decided);
         tallies.for_each(|(block, tally)| seen.entry(block).or_default().push(tally));
     }
-    seen.into_iter().filter_map(|(block, tallies)| alike(block, &tallies)).collect()
+    seen.into_iter().filter_map(|(block, tallies)| alike(course.ix, block, &tallies)).collect()
 }
 
 /// Some turns from one place. What turns out to be `unknown` at the header is so from the first of them on. `None` if nothing is
@@ -173,7 +175,7 @@ fn some_number(beginning: u64, location: Location) -> u64 {
 }
 
 /// What stretches from several beginnings say, if all say the same.
-fn alike(block: BlockIx, tallies: &[Tally]) -> Option<Chance> {
+fn alike(of: LoopIx, block: BlockIx, tallies: &[Tally]) -> Option<Chance> {
     let sum = |of: fn(&Tally) -> f64| tallies.iter().map(of).sum::<f64>();
     let (made, taken) = (sum(|tally| tally.made), sum(|tally| tally.taken));
     let share = taken / made;
@@ -184,7 +186,13 @@ fn alike(block: BlockIx, tallies: &[Tally]) -> Option<Chance> {
         tally.taken > 0.0 && tally.taken < tally.made && off <= 1.0 + DIFFERS * (one * tally.made).sqrt()
     };
     let all = tallies.len() == BEGINNINGS as usize * STRETCHES && tallies.iter().all(same);
-    all.then(|| Chance { block, taken: share, deviation: EXACT.hypot((one * made).sqrt().recip()) })
+    all.then(|| Chance {
+        of,
+        block,
+        whole: false,
+        taken: share,
+        deviation: EXACT.hypot((one * made).sqrt().recip()),
+    })
 }
 
 #[cfg(test)]

@@ -29,7 +29,8 @@ pub(super) fn is_passed(function: &Function, around: &Loop, block: BlockIx) -> b
 /// See the module.
 pub(super) struct Course<'a> {
     inductions: &'a Inductions<'a>,
-    ix: LoopIx,
+    /// The loop.
+    pub ix: LoopIx,
     /// Its blocks in order.
     steps: Vec<Step>,
     /// The slots that are the memory operands of its instructions.

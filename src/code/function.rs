@@ -47,8 +47,12 @@ pub struct Stack {
 /// A branch that goes by what its loop computes of nothing else ([`super::chances`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chance {
+    /// The loop.
+    pub of: LoopIx,
     /// The block that it ends.
     pub block: BlockIx,
+    /// The loop was gone through from its beginning to its end; where not, it may be too short for what holds in the long run.
+    pub whole: bool,
     /// How often it is taken, above 0 and below 1.
     pub taken: f64,
     /// Standard deviation of the logit of that.

@@ -153,12 +153,15 @@ impl Program {
         self.entered[function].iter().map(|&call| &self.calls[call])
     }
 
-    /// The entries of functions that nothing is known to call: no code that was decoded does, nor was it seen.
+    /// The entries of functions that nothing is known to call.
     pub fn orphans(&self) -> impl Iterator<Item = Place> {
-        let guessed =
-            |call: &CallSite, f| call.open && call.targets.iter().all(|t| t.function != f || t.seen == 0);
-        let orphan = move |&f: &FunctionIx| self.calls_of(f).all(|call| guessed(call, f));
-        (0..self.functions.len()).filter(orphan).map(|f| self.entry(f))
+        (0..self.functions.len()).filter(|&f| self.is_orphan(f)).map(|f| self.entry(f))
+    }
+
+    /// Whether nothing is known to call function `f`: no code that was decoded does, nor was it seen.
+    pub fn is_orphan(&self, f: FunctionIx) -> bool {
+        let seen = |call: &CallSite| call.targets.iter().any(|t| t.function == f && t.seen > 0);
+        self.calls_of(f).all(|call| call.open && !seen(call))
     }
 
     /// Where function `f` starts.

@@ -52,8 +52,7 @@ fn is_fed(program: &Program, own: &BTreeSet<FunctionIx>, function: FunctionIx, e
 /// Weight of code that is not among one's `own` and that nothing is known to call, or that is not known at all.
 fn beyond(program: &Program, own: &BTreeSet<FunctionIx>, event: &Folded) -> f64 {
     let other = (0..program.functions.len()).filter(|f| !own.contains(f));
-    let unexplained = other.filter(|&f| program.calls_of(f).all(|call| call.open));
-    unexplained.map(|f| event.within(f)).sum::<f64>() + event.stray
+    other.filter(|&f| program.is_orphan(f)).map(|f| event.within(f)).sum::<f64>() + event.stray
 }
 
 #[cfg(test)]

@@ -160,6 +160,22 @@ pub struct Turns {
     pub blocks: Vec<usize>,
 }
 
+/// A branch that goes by what its loop computes of nothing else.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chance {
+    /// The decision.
+    pub decision: usize,
+    /// Logit of its second arm.
+    pub logit: f64,
+    /// Standard deviation of that.
+    pub deviation: f64,
+    /// The loop's blocks without those of inner loops.
+    pub blocks: Vec<usize>,
+    /// The block that runs before the loop each time that is entered, where that is in the region and the loop may be too short for
+    /// what holds in the long run.
+    pub before: Option<usize>,
+}
+
 /// A stack that a loop pushes on and pops from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Level {
@@ -200,8 +216,8 @@ pub struct Region {
     pub recursions: Vec<Recursion>,
     /// Loops that run as often as the code says.
     pub turns: Vec<Turns>,
-    /// Decisions whose logit numbers alone tell, and the standard deviation of that.
-    pub chances: Vec<(usize, f64)>,
+    /// Branches that go by what their loop computes of nothing else.
+    pub chances: Vec<Chance>,
     /// Stacks that loops keep.
     pub levels: Vec<Level>,
     /// Calls of sampled code that is outside the region.

@@ -32,7 +32,7 @@ impl Region {
         outside: &Outside,
     ) -> Region {
         let mut region = Region { classes: classes.count(), ..Region::default() };
-        let mut index = Index { closed: outside.closed.clone(), ..Index::default() };
+        let mut index = Index { blocks: BTreeMap::new(), nodes: BTreeMap::new(), closed: &outside.closed };
         for &f in functions {
             region.add_function(program, classes, f, keep, &mut index);
         }
@@ -57,7 +57,7 @@ impl Region {
         classes: &Classes,
         f: FunctionIx,
         keep: &dyn Fn(FunctionIx, usize) -> bool,
-        index: &mut Index,
+        index: &mut Index<'_>,
     ) {
         let function = &program.functions[f].1;
         for (b, block) in function.cfg.blocks.iter().enumerate() {
@@ -85,7 +85,7 @@ impl Region {
     }
 
     /// Arms of the calls in a block, then those at its end.
-    fn add_arms(&mut self, program: &Program, b: usize, index: &Index) {
+    fn add_arms(&mut self, program: &Program, b: usize, index: &Index<'_>) {
         let (f, nodes) = (self.blocks[b].function, self.blocks[b].nodes.clone());
         let function = &program.functions[f].1;
         for node in nodes.clone() {
@@ -121,7 +121,7 @@ impl Region {
         }
     }
 
-    fn add_call(&mut self, site: &CallSite, node: usize, after: Option<usize>, index: &Index) {
+    fn add_call(&mut self, site: &CallSite, node: usize, after: Option<usize>, index: &Index<'_>) {
         for target in &site.targets {
             // a callee that is left out of the region costs no time here
             if let Some(&to) = index.entry(target.function) {
@@ -164,7 +164,7 @@ impl Region {
     }
 
     /// Functions whose entry no other function's arm leads to, or not all that call it, and entry blocks that nothing leads to at all.
-    fn find_roots(&mut self, functions: &[FunctionIx], index: &Index, fed: &dyn Fn(FunctionIx) -> bool) {
+    fn find_roots(&mut self, functions: &[FunctionIx], index: &Index<'_>, fed: &dyn Fn(FunctionIx) -> bool) {
         let components = Components::of(self);
         let mut entered = vec![false; components.count];
         for arm in &self.arms {
@@ -268,15 +268,14 @@ impl Region {
 }
 
 /// Where the program's blocks and instructions are in the region.
-#[derive(Default)]
-pub(super) struct Index {
+pub(super) struct Index<'a> {
     pub(super) blocks: BTreeMap<(FunctionIx, usize), usize>,
     pub(super) nodes: BTreeMap<(FunctionIx, usize), usize>,
     /// Calls that enter what they are guessed to, and nothing else.
-    closed: BTreeSet<(FunctionIx, usize)>,
+    closed: &'a BTreeSet<(FunctionIx, usize)>,
 }
 
-impl Index {
+impl Index<'_> {
     fn entry(&self, f: FunctionIx) -> Option<&usize> {
         self.blocks.get(&(f, 0))
     }

@@ -1,7 +1,6 @@
-//! What the code alone says of which way a branch goes, as logits: loops that it counts, branches that go by what a loop computes, and
-//! static prediction by its shape.
+//! What the code alone says of which way a branch goes, as logits: loops that it counts, and static prediction by its shape.
 
-use crate::code::{BlockIx, EdgeKind, Flow, Function, LoopIx};
+use crate::code::{BlockIx, Flow, Function, LoopIx};
 
 /// Logit of the way out of a region.
 pub(super) const OUTSIDE: f64 = -3.0;
@@ -22,15 +21,8 @@ pub(super) fn expectation(function: &Function, from: BlockIx, to: BlockIx) -> f6
     match function.counted.iter().find(|counted| counted.exit == from) {
         Some(counted) if within(counted.of) => 0.0,
         Some(counted) => -(counted.passes - 1.0).max(LEAST_TURNS).ln(),
-        None => chance(function, from, to).unwrap_or_else(|| guess(function, from, to)),
+        None => guess(function, from, to),
     }
-}
-
-/// What numbers say of an edge.
-fn chance(function: &Function, from: BlockIx, to: BlockIx) -> Option<f64> {
-    let chance = function.chances.iter().find(|chance| chance.block == from)?;
-    let edge = function.cfg.successors(from).find(|edge| edge.to == to)?;
-    Some(if edge.kind == EdgeKind::Taken { chance.taken.ln() } else { (1.0 - chance.taken).ln() })
 }
 
 /// What the shape of the code says of an edge: loops are entered, and go on (the loop heuristics of Wu and Larus, "Static
