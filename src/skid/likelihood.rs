@@ -11,7 +11,7 @@ use super::patience::Due;
 use super::region::Region;
 use super::schedule::{Schedule, approach};
 use super::shares::{self, Shared};
-use super::turns::{self, Usual};
+use super::usual::{Usual, usual};
 use super::{levels, recursions};
 
 /// Share of samples that may stand anywhere: stray addresses must not make a good path impossible.
@@ -135,7 +135,7 @@ impl Model {
 
     /// What is known of branches before anything is weighed.
     pub fn usual(&self) -> Usual {
-        turns::usual(&self.region, &self.events[0])
+        usual(&self.region, &self.events[0])
     }
 
     /// How far `rates` are from what calls, stacks and callers tie together, as residuals, where `period` is that of a sample of

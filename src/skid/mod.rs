@@ -51,9 +51,9 @@ pub mod steps;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod timing;
-pub mod turns;
 mod units;
 mod uses;
+pub mod usual;
 pub mod waits;
 
 pub use calibration::Calibration;
