@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cfg::BlockIx;
-use super::course::{Course, Turn, is_passed, stays};
+use super::course::{Course, Turn, passed, stays};
 use super::effect::Effect;
 use super::followed::Numbers;
 use super::function::{Chance, Function};
@@ -25,8 +25,10 @@ const STRETCHES: usize = 2;
 const TURNS: u64 = 512;
 /// Turns of a loop that ends by itself, at most.
 const LONGEST: u64 = 4096;
-/// Instructions of a loop, at most.
+/// Instructions of a loop, at most …
 const LARGEST: usize = 500;
+/// … and that are run for all loops of a function.
+const MOST: usize = 1 << 22;
 /// Standard deviation of the logit of what numbers decide.
 const EXACT: f64 = 0.02;
 /// Standard errors by which beginnings may differ.
@@ -41,8 +43,12 @@ pub(super) fn chances(numbers: &Numbers<'_>) -> Vec<Chance> {
         return Vec::new();
     }
     let Some(inductions) = Inductions::of(numbers) else { return Vec::new() };
+    let mut left = MOST;
     let courses = candidates.into_iter().filter_map(|ix| Course::of(&inductions, ix));
-    courses.flat_map(|course| from_beginning(&course).unwrap_or_else(|| from_anywhere(&course))).collect()
+    let chances = courses.flat_map(|course| {
+        from_beginning(&course, &mut left).unwrap_or_else(|| from_anywhere(&course, &mut left))
+    });
+    chances.collect()
 }
 
 /// Whether a loop has a branch between its own blocks that numbers may decide.
@@ -50,8 +56,11 @@ fn may_decide(function: &Function, ix: LoopIx) -> bool {
     let around = &function.loops.all[ix];
     let blocks = || function.loops.blocks(around);
     let size = |b: BlockIx| function.cfg.blocks[b].end - function.cfg.blocks[b].first;
-    let decides = |b| stays(function, ix, b) && is_passed(function, around, b) && by_numbers(function, b);
-    blocks().any(decides) && blocks().map(size).sum::<usize>() <= LARGEST
+    if blocks().map(size).sum::<usize>() > LARGEST {
+        return false;
+    }
+    let passed = passed(function, around);
+    blocks().any(|b| passed.contains(&b) && stays(function, ix, b) && by_numbers(function, b))
 }
 
 /// Whether it is numbers that decide at the end of `block`.
@@ -95,10 +104,11 @@ impl Tallies {
 }
 
 /// Of a loop from its beginning to its end; `None` if something unknown may end it before, or it is long.
-fn from_beginning(course: &Course<'_>) -> Option<Vec<Chance>> {
+fn from_beginning(course: &Course<'_>, left: &mut usize) -> Option<Vec<Chance>> {
     let mut known = course.beginning();
     let mut tallies = Tallies::default();
     for _ in 0..LONGEST {
+        *left = left.checked_sub(course.size)?;
         let turn = course.turn(known, true);
         tallies.count(&turn).filter(|()| !turn.may_end)?;
         match turn.next {
@@ -119,11 +129,11 @@ fn exact(of: LoopIx, block: BlockIx, Tally { made, taken }: Tally) -> Option<Cha
 }
 
 /// Of a loop from several places, as if it went on for ever.
-fn from_anywhere(course: &Course<'_>) -> Vec<Chance> {
+fn from_anywhere(course: &Course<'_>, left: &mut usize) -> Vec<Chance> {
     let mut unknown = BTreeSet::new();
     let mut seen: BTreeMap<BlockIx, Vec<Tally>> = BTreeMap::new();
     for beginning in 0..BEGINNINGS {
-        let Some(stretches) = some_turns(course, beginning, &mut unknown) else { return Vec::new() };
+        let Some(stretches) = some_turns(course, beginning, &mut unknown, left) else { return Vec::new() };
         if !stretches.iter().all(Tallies::vary) {
             return Vec::new();
         }
@@ -133,12 +143,13 @@ fn from_anywhere(course: &Course<'_>) -> Vec<Chance> {
     seen.into_iter().filter_map(|(block, tallies)| alike(course.ix, block, &tallies)).collect()
 }
 
-/// Some turns from one place. What turns out to be `unknown` at the header is so from the first of them on. `None` if nothing is
-/// decided.
+/// Some turns from one place, if so many instructions are `left` to run. What turns out to be `unknown` at the header is so from the
+/// first of them on. `None` if nothing is decided.
 fn some_turns(
     course: &Course<'_>,
     beginning: u64,
     unknown: &mut BTreeSet<Location>,
+    left: &mut usize,
 ) -> Option<[Tallies; STRETCHES]> {
     'begun: loop {
         let begin = |location| (!unknown.contains(&location)).then(|| some_number(beginning, location));
@@ -146,6 +157,7 @@ fn some_turns(
         let mut stretches: [Tallies; STRETCHES] = Default::default();
         for tallies in &mut stretches {
             for _ in 0..TURNS {
+                *left = left.checked_sub(course.size)?;
                 let turn = course.turn(known, false);
                 let next = turn.next.as_ref()?;
                 let count = unknown.len();

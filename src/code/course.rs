@@ -21,9 +21,19 @@ pub(super) fn stays(function: &Function, ix: LoopIx, block: BlockIx) -> bool {
     function.loops.of(block) == Some(ix) && ways().count() == 2 && ways().all(within)
 }
 
-/// Whether every turn of a loop comes by `block`.
-pub(super) fn is_passed(function: &Function, around: &Loop, block: BlockIx) -> bool {
-    around.latches.iter().all(|&latch| function.dominators.dominates(block, latch))
+/// The blocks that every turn of a loop comes by.
+pub(super) fn passed(function: &Function, around: &Loop) -> BTreeSet<BlockIx> {
+    let above = |&latch: &BlockIx| {
+        let mut at = Some(latch);
+        let up = std::iter::from_fn(|| {
+            let block = at?;
+            at = function.dominators.parent(block).filter(|_| block != around.header);
+            Some(block)
+        });
+        up.collect::<BTreeSet<BlockIx>>()
+    };
+    let passed = around.latches.iter().map(above).reduce(|a, b| a.intersection(&b).copied().collect());
+    passed.unwrap_or_default()
 }
 
 /// See the module.
@@ -31,6 +41,8 @@ pub(super) struct Course<'a> {
     inductions: &'a Inductions<'a>,
     /// The loop.
     pub ix: LoopIx,
+    /// Its instructions.
+    pub size: usize,
     /// Its blocks in order.
     steps: Vec<Step>,
     /// The slots that are the memory operands of its instructions.
@@ -71,16 +83,17 @@ impl<'a> Course<'a> {
         if function.loops.irreducible.iter().find(inside).is_some() {
             return None;
         }
+        let around = inductions.around(ix);
+        let order = function.dominators.in_order(function.loops.blocks(around));
         let (steps, slots, lost, writes) = Default::default();
-        let mut course = Course { inductions, ix, steps, slots, lost, writes };
-        let order = function.dominators.order.iter().filter(|&&block| inductions.holds(ix, block));
-        let order: Vec<BlockIx> = order.copied().collect();
+        let mut course = Course { inductions, ix, size: 0, steps, slots, lost, writes };
         order.iter().for_each(|&block| course.note(block));
-        course.steps = order.into_iter().map(|block| course.step(block)).collect();
+        let passed = passed(function, around);
+        course.steps = order.into_iter().map(|block| course.step(block, passed.contains(&block))).collect();
         Some(course)
     }
 
-    fn step(&self, block: BlockIx) -> Step {
+    fn step(&self, block: BlockIx, passed: bool) -> Step {
         let function = self.inductions.function;
         let loops = &function.loops;
         let inner = loops.of(block).filter(|&inner| inner != self.ix).map(|inner| &loops.all[inner]);
@@ -88,7 +101,7 @@ impl<'a> Course<'a> {
         let written = begun.flat_map(|inner| loops.blocks(inner)).filter_map(|block| self.writes.get(&block));
         Step {
             block,
-            passed: is_passed(function, self.inductions.around(self.ix), block),
+            passed,
             stays: stays(function, self.ix, block),
             forgets: written.flatten().copied().collect(),
         }
@@ -98,6 +111,7 @@ impl<'a> Course<'a> {
     fn note(&mut self, block: BlockIx) {
         let function = self.inductions.function;
         let mut writes = BTreeSet::new();
+        self.size += function.cfg.blocks[block].end - function.cfg.blocks[block].first;
         self.inductions.values.follow(block, |at, state| {
             let inst = &function.insts[at];
             let slot = inst.memory.and_then(|address| state.slot(&state.address(address)?));

@@ -41,6 +41,13 @@ impl Dominators {
         false
     }
 
+    /// These blocks in reverse postorder.
+    pub fn in_order(&self, blocks: impl Iterator<Item = BlockIx>) -> Vec<BlockIx> {
+        let mut blocks: Vec<BlockIx> = blocks.collect();
+        blocks.sort_unstable_by_key(|&block| self.rank[block]);
+        blocks
+    }
+
     /// Whether `from → to` goes against the order: every cycle has such an edge.
     pub fn is_retreating(&self, from: BlockIx, to: BlockIx) -> bool {
         self.rank[to] <= self.rank[from]
