@@ -13,7 +13,6 @@ use super::effect::Effect;
 use super::followed::Numbers;
 use super::function::{Chance, Function};
 use super::induction::Inductions;
-use super::inst::Registers;
 use super::loops::LoopIx;
 use super::state::Location;
 
@@ -65,10 +64,7 @@ fn may_decide(function: &Function, ix: LoopIx) -> bool {
 
 /// Whether it is numbers that decide at the end of `block`.
 fn by_numbers(function: &Function, block: BlockIx) -> bool {
-    let block = &function.cfg.blocks[block];
-    let mut before = function.insts[block.first..block.end - 1].iter().rev();
-    let decides = before.find(|inst| !inst.writes.and(Registers::FLAGS).is_empty());
-    decides.is_some_and(|inst| inst.effect != Effect::Other)
+    function.decides(block).is_some_and(|ix| function.insts[ix].effect != Effect::Other)
 }
 
 /// How often branches were made and taken; `None` of those that something unknown decided.

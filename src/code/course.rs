@@ -23,17 +23,8 @@ pub(super) fn stays(function: &Function, ix: LoopIx, block: BlockIx) -> bool {
 
 /// The blocks that every turn of a loop comes by.
 pub(super) fn passed(function: &Function, around: &Loop) -> BTreeSet<BlockIx> {
-    let above = |&latch: &BlockIx| {
-        let mut at = Some(latch);
-        let up = std::iter::from_fn(|| {
-            let block = at?;
-            at = function.dominators.parent(block).filter(|_| block != around.header);
-            Some(block)
-        });
-        up.collect::<BTreeSet<BlockIx>>()
-    };
-    let passed = around.latches.iter().map(above).reduce(|a, b| a.intersection(&b).copied().collect());
-    passed.unwrap_or_default()
+    let up = |&block: &BlockIx| function.dominators.parent(block).filter(|_| block != around.header);
+    std::iter::successors(function.last_passed(around), up).collect()
 }
 
 /// See the module.
@@ -49,8 +40,8 @@ pub(super) struct Course<'a> {
     slots: BTreeMap<usize, Location>,
     /// Those that instructions may change besides.
     lost: BTreeMap<usize, Vec<Location>>,
-    /// What each of its blocks writes, what is lost included.
-    writes: BTreeMap<BlockIx, BTreeSet<Location>>,
+    /// What it writes, what is lost included.
+    written: BTreeSet<Location>,
 }
 
 /// A block on the way round.
@@ -85,20 +76,22 @@ impl<'a> Course<'a> {
         }
         let around = inductions.around(ix);
         let order = function.dominators.in_order(function.loops.blocks(around));
-        let (steps, slots, lost, writes) = Default::default();
-        let mut course = Course { inductions, ix, size: 0, steps, slots, lost, writes };
-        order.iter().for_each(|&block| course.note(block));
+        let (steps, slots, lost, written) = Default::default();
+        let mut course = Course { inductions, ix, size: 0, steps, slots, lost, written };
+        let writes = order.iter().map(|&block| (block, course.note(block))).collect();
         let passed = passed(function, around);
-        course.steps = order.into_iter().map(|block| course.step(block, passed.contains(&block))).collect();
+        let step = |block| course.step(block, passed.contains(&block), &writes);
+        course.steps = order.into_iter().map(step).collect();
+        course.written = writes.into_values().flatten().collect();
         Some(course)
     }
 
-    fn step(&self, block: BlockIx, passed: bool) -> Step {
+    fn step(&self, block: BlockIx, passed: bool, writes: &BTreeMap<BlockIx, BTreeSet<Location>>) -> Step {
         let function = self.inductions.function;
         let loops = &function.loops;
         let inner = loops.of(block).filter(|&inner| inner != self.ix).map(|inner| &loops.all[inner]);
         let begun = inner.filter(|inner| inner.header == block).into_iter();
-        let written = begun.flat_map(|inner| loops.blocks(inner)).filter_map(|block| self.writes.get(&block));
+        let written = begun.flat_map(|inner| loops.blocks(inner)).filter_map(|block| writes.get(&block));
         Step {
             block,
             passed,
@@ -107,8 +100,8 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Notes what instructions of `block` do to locations.
-    fn note(&mut self, block: BlockIx) {
+    /// Notes what instructions of `block` do to locations; those that they write.
+    fn note(&mut self, block: BlockIx) -> BTreeSet<Location> {
         let function = self.inductions.function;
         let mut writes = BTreeSet::new();
         self.size += function.cfg.blocks[block].end - function.cfg.blocks[block].first;
@@ -116,7 +109,7 @@ impl<'a> Course<'a> {
             let inst = &function.insts[at];
             let slot = inst.memory.and_then(|address| state.slot(&state.address(address)?));
             self.slots.extend(slot.map(|slot| (at, slot)));
-            let changes = |&register: &u8| !inst.changes().and(Registers::general(register)).is_empty();
+            let changes = |&register: &u8| inst.changes().has(register);
             writes.extend((0..16).filter(changes).map(Location::Register));
             if inst.stores || inst.is_call() {
                 writes.extend(slot.filter(|_| inst.stores));
@@ -129,33 +122,37 @@ impl<'a> Course<'a> {
             }
         });
         writes.remove(&Location::Register(Registers::STACK_POINTER));
-        self.writes.insert(block, writes);
+        writes
     }
 
     /// What it writes.
     pub fn written(&self) -> impl Iterator<Item = Location> {
-        self.writes.values().flatten().copied()
+        self.written.iter().copied()
     }
 
     /// What is known when it is entered.
     pub fn beginning(&self) -> Known {
-        let begin = |location| Some(self.inductions.begin(self.ix, location)?.known()? as u64);
-        self.locations().into_iter().map(|location| (location, begin(location))).collect()
+        self.locations().map(|location| (location, self.begins(location))).collect()
     }
 
     /// What is known if it is somewhere on its way, where what it writes is `some` number.
     pub fn somewhere(&self, some: impl Fn(Location) -> Option<u64>) -> Known {
-        let written: BTreeSet<Location> = self.written().collect();
-        let stays = |location| Some(self.inductions.begin(self.ix, location)?.known()? as u64);
-        let number = |location| if written.contains(&location) { some(location) } else { stays(location) };
-        self.locations().into_iter().map(|location| (location, number(location))).collect()
+        let number = |location| match self.written.contains(&location) {
+            true => some(location),
+            false => self.begins(location),
+        };
+        self.locations().map(|location| (location, number(location))).collect()
+    }
+
+    /// What `location` holds when it is entered.
+    fn begins(&self, location: Location) -> Option<u64> {
+        Some(self.inductions.begin(self.ix, location)?.known()? as u64)
     }
 
     /// Registers, and slots that it uses.
-    fn locations(&self) -> BTreeSet<Location> {
-        let registers =
-            (0..16).filter(|&register| register != Registers::STACK_POINTER).map(Location::Register);
-        registers.chain(self.slots.values().copied()).collect()
+    fn locations(&self) -> impl Iterator<Item = Location> {
+        let registers = (0..16).filter(|&register| register != Registers::STACK_POINTER);
+        registers.map(Location::Register).chain(self.slots.values().copied())
     }
 
     /// One turn from what is known at the header. If it never `ends`, what numbers decide stays in it.

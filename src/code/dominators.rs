@@ -82,7 +82,8 @@ impl Dominators {
         block == 0 || !predecessors[block].iter().any(|&p| self.rank[p] < self.rank[block])
     }
 
-    fn meet(&self, mut a: BlockIx, mut b: BlockIx) -> Option<BlockIx> {
+    /// The last block that every way to either of two leads through.
+    pub fn meet(&self, mut a: BlockIx, mut b: BlockIx) -> Option<BlockIx> {
         while a != b {
             if self.rank[a] > self.rank[b] {
                 a = self.parent[a]?;

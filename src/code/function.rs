@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use super::cfg::{BlockIx, Cfg};
 use super::dominators::Dominators;
-use super::inst::Inst;
-use super::loops::{Counted, LoopIx, Loops};
+use super::inst::{Inst, Registers};
+use super::loops::{Counted, Loop, LoopIx, Loops};
 
 /// A function's code.
 #[derive(Clone, Debug)]
@@ -79,6 +79,20 @@ impl Function {
     /// What an indirect call or jump, which has this index, finds its target in.
     pub(super) fn through(&self, inst: usize) -> Through {
         self.throughs.get(&inst).copied().unwrap_or(Through::Unknown)
+    }
+
+    /// The instruction whose flags the branch at the end of `block` goes by, if it is in that block.
+    pub(super) fn decides(&self, block: BlockIx) -> Option<usize> {
+        let block = &self.cfg.blocks[block];
+        let flags = |&ix: &usize| !self.insts[ix].writes.and(Registers::FLAGS).is_empty();
+        (block.first..block.end - 1).rev().find(flags)
+    }
+
+    /// The last block that every turn of a loop comes by.
+    pub(super) fn last_passed(&self, around: &Loop) -> Option<BlockIx> {
+        let mut latches = around.latches.iter().copied();
+        let first = latches.next()?;
+        latches.try_fold(first, |last, latch| self.dominators.meet(last, latch))
     }
 
     /// Whether the instruction with this index is in a loop.

@@ -72,7 +72,7 @@ impl Known {
             flags => flags,
         };
         let stored = slot.filter(|_| inst.stores);
-        let changed = (0..16).filter(|&r| !inst.changes().and(Registers::general(r)).is_empty());
+        let changed = (0..16).filter(|&register| inst.changes().has(register));
         let changed = changed.map(Location::Register).chain(stored);
         changed.for_each(|location| self.put(location, None));
         for (number, value) in made.values.into_iter().flatten() {

@@ -183,7 +183,7 @@ impl State {
         let target = to.and_then(|to| self.location(inst, to));
         let stack = self.stack_behind(inst);
         let stored = inst.memory.filter(|_| inst.stores).and_then(|memory| self.address(memory));
-        let changes = |&r: &u8| !inst.changes().and(Registers::general(r)).is_empty();
+        let changes = |&register: &u8| inst.changes().has(register);
         for register in (0..REGISTERS as u8).filter(changes).map(Location::Register) {
             self.put(register, Form::of(Unknown::Made(ix, register)));
         }

@@ -12,7 +12,6 @@ use super::effect::Effect;
 use super::followed::Numbers;
 use super::function::Function;
 use super::induction::Inductions;
-use super::inst::Registers;
 use super::loops::{Counted, LoopIx};
 use super::state::Form;
 use super::width::Width;
@@ -56,12 +55,12 @@ fn exits(function: &Function, ix: LoopIx) -> Vec<Exit> {
     let only = out.len() == 1 && !loops.blocks(around).any(|b| cfg.blocks[b].exit.leaves());
     let exit = |edge: &Edge| {
         let block = &cfg.blocks[edge.from];
-        let flags = |&ix: &usize| !insts[ix].writes.and(Registers::FLAGS).is_empty();
-        let decides = (block.first..block.end - 1).rev().find(flags)?;
+        let decides = function.decides(edge.from)?;
         let counts = matches!(insts[decides].effect, Effect::Compare { .. } | Effect::Add { .. });
         let own = loops.of(edge.from) == Some(ix) && insts[block.end - 1].is_conditional();
-        let passed = |&latch: &BlockIx| dominators.dominates(edge.from, latch);
-        (own && counts && around.latches.iter().all(passed)).then_some(Exit {
+        let passed =
+            || function.last_passed(around).is_some_and(|last| dominators.dominates(edge.from, last));
+        (own && counts && passed()).then_some(Exit {
             block: edge.from,
             decides,
             taken: edge.kind == EdgeKind::Taken,
